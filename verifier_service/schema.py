@@ -148,7 +148,7 @@ class InvalidItem:
 
 
 class ScoreRequest(BaseModel):
-    """A batch to score. An unknown key here is refused: a misspelt `profile` must not pass for the default."""
+    """A batch to score. Unknown keys are refused here: a misspelt `profile` must not pass for the default."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -167,7 +167,7 @@ class ScoreRequest(BaseModel):
         },
     )
 
-    # Fail fast: one bad item already means the slow way, and a list of a million would report a million errors.
+    # Fail fast: one bad item already means the slow way, and a million bad ones would be a million errors.
     items: Annotated[list[Item], FailFast()]
     profile: str | ProfileSpec | None = None
     rules: RulesPatch | None = None
