@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Write requirements/*.lock anew: the exact versions that resolve today, tested together from then on.
+# The ranges in pyproject.toml stay open; the locks serve development, CI and the container image.
+#
+#   tools/lock.sh               take the newest versions that the ranges admit
+#   tools/lock.sh CONSTRAINTS   keep to the versions in that file where it names them
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+touch "$work/constraints"
+if [ $# -gt 0 ]; then cp "$1" "$work/constraints"; fi
+
+# lock NAME REQUIREMENT... : resolve in a fresh environment, keep what came, fix it for the next lock.
+lock() {
+    local name=$1 python=$work/$1/bin/python
+    shift
+    echo "locking $name" >&2
+    python3 -m venv "$work/$name"
+    "$python" -m pip install --quiet --disable-pip-version-check --constraint "$work/constraints" "$@"
+    "$python" -m pip freeze --exclude verifier-service --exclude grpo-trainer --exclude torch |
+        grep -E '^[A-Za-z0-9._-]+==' >"requirements/$name.lock"
+    cat "requirements/$name.lock" >>"$work/constraints"
+    sort -u -o "$work/constraints" "$work/constraints"
+}
+
+lock build "hatchling>=1.27" "editables"
+lock server ".[server]"
+lock dev ".[server,dev]"
+
+# Torch comes first and alone, from wherever the machine has its build of it; then the rest can't move it.
+python3 -m venv "$work/trainer"
+"$work/trainer/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
+lock trainer . "transformers>=5.16,<5.20" "accelerate>=1.10" "peft>=0.18" "gguf" "tensorboard" "pyarrow"
