@@ -1,4 +1,4 @@
-# The judge as a service: slim, without root, no compiler and no installer in the final image.
+# The judge as a service: slim, without root, no compiler, no installer in its environment.
 # A release build pins the base by digest: --build-arg BASE_IMAGE=python:3.11-slim-bookworm@sha256:...
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
