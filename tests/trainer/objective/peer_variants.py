@@ -4,8 +4,9 @@ from itertools import combinations
 from math import comb
 
 import torch
-from grpo_trainer.objective import group_advantages, kept, masked_mean, mismatch_weights, whiten
 from torch import Tensor
+
+from grpo_trainer.objective import group_advantages, kept, masked_mean, mismatch_weights, whiten
 
 
 def weighted_sum(rewards_BF: Tensor, weights_F: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: pip install ./trainer")
 
 import torch
+
 from grpo_trainer.objective import (
     Loss,
     LossInputs,
@@ -35,7 +36,6 @@ from grpo_trainer.objective import (
     token_scores,
     whiten,
 )
-
 from tests.trainer.objective import peer_variants as peers
 
 PATH = Path(os.environ.get("GRPO_VECTORS") or Path(__file__).parents[1] / "vectors" / "grpo_vectors.json")

@@ -41,5 +41,5 @@ def token_scores(
         return TokenScores(logprobs_BT, None)
     probabilities_BTV = torch.exp(logits_BTV - normaliser_BT[..., None])
     # A logit of minus infinity has probability 0 and adds nothing; 0 * -inf would be NaN.
-    weighted_BTV = torch.where(probabilities_BTV > 0, probabilities_BTV * logits_BTV, 0.0)
-    return TokenScores(logprobs_BT, normaliser_BT - weighted_BTV.sum(-1))
+    finite_BTV = torch.where(probabilities_BTV > 0, logits_BTV, 0.0)
+    return TokenScores(logprobs_BT, normaliser_BT - (probabilities_BTV * finite_BTV).sum(-1))
