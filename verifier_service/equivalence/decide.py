@@ -1,0 +1,337 @@
+"""decide(gold, offered, rules, context) -> Decision: the judge's order of business.
+
+Gold first: what cannot be judged is null for every answer alike. Then what was offered. Then text, words, trees;
+then the guards that an equal value must still pass; sympy last.
+"""
+
+from collections.abc import Iterable
+from types import NoneType
+
+from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
+from .gold import PreparedGold, prepare
+from .identity import Assumptions
+from .kinds.choices import compare_options
+from .kinds.dispatch import compare
+from .kinds.frame import Frame
+from .kinds.times import compare_times
+from .kinds.words import same_text
+from .nodes import Fn, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
+from .prompt import Facts, facts_of
+from .reading import Reading, plain_text, read
+from .rules import Rules
+from .wording import counted, tree_of_words
+
+
+def decide(
+    gold: Gold, offered: Offered, rules: Rules, context: Context, *, slow_path: bool = True
+) -> Decision:
+    """Is what was offered the same answer as the gold, under the rules and what the prompt tells?
+
+    slow_path=False never asks sympy: what only sympy could tell is decided by `rules.on_answer_timeout`.
+    """
+    golds = [prepare(text, rules) for text in (gold.all_of or gold.any_of)]
+    problem = _problem(golds, every=bool(gold.all_of), slow_path=slow_path)
+    if problem is not None:
+        return problem
+    if not offered.parts:
+        return no_answer(offered.fault or "nothing was offered")
+    facts = facts_of(context)
+    if gold.all_of:
+        return _all_of(golds, offered, rules, facts, slow_path)
+    judged = [prepared for prepared in golds if not _is_unverifiable(prepared, slow_path)]
+    best: Decision | None = None
+    for prepared in judged:
+        decision = _offered_against(prepared, offered, rules, facts, slow_path)
+        if decision.is_correct:
+            return decision
+        best = best if best is not None and best.verdict is None else decision
+    assert best is not None
+    return best
+
+
+# -- the gold
+
+
+def _is_unverifiable(prepared: PreparedGold, slow_path: bool) -> bool:
+    if prepared.needs_sympy and slow_path:
+        from .symbolic import readable
+
+        return not readable(prepared.readings[0].text)
+    return bool(prepared.problem)
+
+
+def _problem(golds: list[PreparedGold], *, every: bool, slow_path: bool) -> Decision | None:
+    if not golds:
+        return unverifiable("there is no gold")
+    bad = [prepared for prepared in golds if _is_unverifiable(prepared, slow_path)]
+    if len(bad) == len(golds) or (bad and every):
+        if not slow_path and bad[0].needs_sympy:
+            return Decision(None, "none", "answer_timeout", code="unverifiable_gold")
+        return unverifiable(bad[0].problem)
+    return None
+
+
+# -- what was offered
+
+
+def _all_of(
+    golds: list[PreparedGold], offered: Offered, rules: Rules, facts: Facts, slow_path: bool
+) -> Decision:
+    """Every part of a multi-part gold must be met, in order, by boxes or by the members of one list."""
+    parts = [part.text for part in offered.parts[-len(golds) :]]
+    if len(parts) < len(golds):
+        whole = read(offered.parts[-1].text)
+        if not isinstance(whole.tree, Seq) or len(whole.tree.args) != len(golds):
+            return incorrect("rule", f"{len(golds)} parts are asked for")
+        parts = split_members(whole.text, len(golds))
+        if len(parts) != len(golds):
+            return incorrect("rule", f"{len(golds)} parts are asked for")
+    decisions = [_text_against(g, part, rules, facts, slow_path) for g, part in zip(golds, parts, strict=True)]
+    return next((decision for decision in decisions if not decision.is_correct), decisions[-1])
+
+
+def split_members(text: str, count: int) -> list[str]:
+    """The members of a list as texts, split at the top-level separators."""
+    members, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char in ",;" and depth == 0:
+            members.append(text[start:at])
+            start = at + 1
+    members.append(text[start:])
+    if len(members) == 1 and text[:1] in "([" and text[-1:] in ")]":
+        return split_members(text[1:-1], count)
+    return [member for member in members if member.strip()]
+
+
+def _offered_against(
+    gold: PreparedGold, offered: Offered, rules: Rules, facts: Facts, slow_path: bool
+) -> Decision:
+    """The last box, or the last boxes together where the gold has as many parts."""
+    parts = offered.parts
+    count = _part_count(gold)
+    if len(parts) >= count > 1 and len(parts) > 1:
+        together = _joined(parts[-count:])
+        decision = _text_against(gold, together, rules, facts, slow_path)
+        if decision.is_correct or count == offered.run:
+            return decision
+    if offered.run > 1 and not _all_alike(parts[-offered.run :], rules, facts):
+        return incorrect("rule", f"hedged: {offered.run} different answers side by side")
+    last = parts[-1]
+    decision = _text_against(gold, last.text, rules, facts, slow_path)
+    if not decision.is_correct and last.label and not _is_labelled(last):
+        labelled = _text_against(gold, f"{last.label}={last.text}", rules, facts, slow_path)
+        return labelled if labelled.is_correct else decision
+    return decision
+
+
+def _is_labelled(part: Part) -> bool:
+    return "=" in part.text
+
+
+def _joined(parts: Iterable[Part]) -> str:
+    return ", ".join(f"{part.label}={part.text}" if part.label and "=" not in part.text else part.text for part in parts)
+
+
+def _part_count(gold: PreparedGold) -> int:
+    for tree in gold.trees:
+        if isinstance(tree, Seq):
+            return len(tree.args)
+        if tree.traits & Trait.PLUS_MINUS:
+            return 2
+        if isinstance(tree, Rel) and isinstance(tree.args[-1], Seq):
+            return len(tree.args[-1].args)
+    return len(gold.options) or 1
+
+
+def _all_alike(parts: tuple[Part, ...], rules: Rules, facts: Facts) -> bool:
+    """Are several boxes one answer repeated?"""
+    first = read(parts[0].text)
+    return all(
+        reading.tokens == first.tokens or _same_trees(first, reading, rules, facts)
+        for reading in (read(part.text) for part in parts[1:])
+    )
+
+
+def _same_trees(a: Reading, b: Reading, rules: Rules, facts: Facts) -> bool:
+    if a.tree is None or b.tree is None:
+        return False
+    frame = Frame(rules, facts, Assumptions(), compare, slow_path=False)
+    return compare(a.tree, b.tree, frame).is_correct
+
+
+# -- one text against one gold
+
+
+def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
+    answer = read(text)
+    if answer.is_blank:
+        return no_answer("the box is blank")
+    if any(answer.tokens == reading.tokens for reading in gold.readings):
+        return correct("text", "equal text")
+    by_text = _as_text(gold, answer, rules, facts)
+    if by_text is not None:
+        return by_text
+    decision = _as_trees(gold, answer, rules, facts, slow_path)
+    return _guarded(decision, answer, rules, facts) if decision.is_correct else decision
+
+
+def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) -> Decision | None:
+    """Kinds that are told by their text: options, dates and times, words. None for mathematics."""
+    if gold.option is not None or gold.options or facts.choices:
+        found = compare_options(gold, answer, facts, lambda g, a: _text_against(g, a, rules, _plain(facts), False))
+        if found is not None:
+            return found
+    on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
+    if on_clock is not None:
+        return on_clock
+    if gold.words and answer.words and same_text(gold.words, answer.words):
+        return correct("text", "the same words")
+    return None
+
+
+def _plain(facts: Facts) -> Facts:
+    return facts_of(Context(facts.prompt)) if facts.choices else facts
+
+
+def _as_trees(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
+    best: Decision | None = None
+    for reading in gold.readings:
+        wanted = tree_in(reading, facts, frozenset())
+        if wanted is None:
+            continue
+        for offered in _answer_trees(answer, wanted, facts):
+            decision = compare(wanted, offered, _frame(wanted, offered, reading, answer, rules, facts, slow_path))
+            if decision.is_correct:
+                return decision
+            best = best or decision
+    if best is not None:
+        return best
+    if gold.words and (gold.kind == "words" or answer.words):
+        return incorrect("text", "other words")
+    return _beyond_the_fast_tiers(gold, answer, rules, facts, slow_path)
+
+
+def _answer_trees(answer: Reading, wanted: Node, facts: Facts) -> Iterable[Node]:
+    """The readings of an answer, the plainest first; rarer ones only where the gold is one number."""
+    known = wanted.free
+    tree = tree_in(answer, facts, known)
+    if isinstance(wanted, Num) and isinstance(tree, (Words, NoneType)) and (number := counted(answer.words)):
+        yield number
+    elif tree is not None:
+        yield tree
+    if answer.grouped:
+        listed = read(answer.text, group_commas=False)
+        if listed.tree is not None:
+            yield listed.tree
+    if isinstance(wanted, Num):
+        for text in foreign_numbers(answer.text):
+            reading = read(text)
+            if isinstance(reading.tree, Num):
+                yield reading.tree
+
+
+def foreign_numbers(text: str) -> Iterable[str]:
+    """3,5 as a decimal comma (not before exactly three digits); 12,34,567 as lakh grouping."""
+    sign = text[:1] if text[:1] in "+-" else ""
+    groups = text[len(sign) :].split(",")
+    if len(groups) < 2 or not all(group.isascii() and group.isdigit() for group in groups):
+        return
+    if len(groups) == 2 and len(groups[1]) != 3:
+        yield f"{sign}{groups[0]}.{groups[1]}"
+    if len(groups) > 2 and len(groups[-1]) == 3 and all(len(group) == 2 for group in groups[1:-1]):
+        yield sign + "".join(groups)
+
+
+def tree_in(reading: Reading, facts: Facts, known: frozenset[str]) -> Node | None:
+    """The tree of a reading, words read for what they mean; a run of letters is a product of known letters only."""
+    if not reading.words:
+        return reading.tree
+    meant = tree_of_words(reading.words)
+    if meant is not None:
+        return meant
+    tree = reading.tree
+    if isinstance(tree, (Mul, Sym, Fn)) and _is_product_of(tree, facts, known):
+        return tree
+    return None if isinstance(tree, Sym) and len(tree.name) > 1 and tree.name.isalpha() else _unless_run(tree)
+
+
+def _is_product_of(tree: Node, facts: Facts, known: frozenset[str]) -> bool:
+    return bool(tree.free) and all(len(name) == 1 and (name in known or name in facts.letters) for name in tree.free)
+
+
+def _unless_run(tree: Node | None) -> Node | None:
+    return None if isinstance(tree, Mul) else tree
+
+
+def _frame(
+    wanted: Node, offered: Node, gold: Reading, answer: Reading, rules: Rules, facts: Facts, slow_path: bool
+) -> Frame:
+    real = Trait.TRANSCENDENTAL | Trait.ABS
+    positive = bool(wanted.free and (wanted.traits | offered.traits) & real and facts.positive)
+    log_base = _log_base(wanted, offered) if (wanted.traits | offered.traits) & Trait.TRANSCENDENTAL else 0
+    given = Assumptions(positive=positive, log_base=log_base)
+    return Frame(rules, facts, given, compare, slow_path, gold.text, answer.text)
+
+
+def _log_base(wanted: Node, offered: Node) -> int:
+    """A bare log on one side only: base ten if the other side is rational, else natural."""
+    ours, theirs = _has_bare_log(wanted), _has_bare_log(offered)
+    if ours == theirs:
+        return 0
+    other = offered if ours else wanted
+    return 0 if other.traits & Trait.TRANSCENDENTAL else 10
+
+
+def _has_bare_log(node: Node) -> bool:
+    return any(isinstance(part, Fn) and part.name == "log" for part in node.walk())
+
+
+def _beyond_the_fast_tiers(
+    gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, slow_path: bool
+) -> Decision:
+    """One side is unreadable to us. Only a gold that sympy alone reads is worth asking it."""
+    if not gold.needs_sympy:
+        return incorrect("rule", f"answer_refused: {answer.refusal or 'no mathematics'}")
+    if not slow_path:
+        if rules.on_answer_timeout == "null":
+            return Decision(None, "none", "answer_timeout", code="answer_timeout")
+        return incorrect("rule", "answer_timeout")
+    from .symbolic import symbolic_equal
+
+    found = symbolic_equal(gold.readings[0].text, answer.text)
+    if found.equal:
+        return _guarded(correct("symbolic", found.reason), answer, rules, facts)
+    return incorrect("symbolic", found.reason)
+
+
+# -- guards
+
+
+def _guarded(decision: Decision, answer: Reading, rules: Rules, facts: Facts) -> Decision:
+    """An answer of equal value that is a copy of the prompt, or left unevaluated, is not paid."""
+    if rules.echo_guard and _is_echo(answer, facts):
+        return incorrect("rule", "echo")
+    if rules.require_evaluated and answer.tree is not None and not _is_evaluated(answer.tree):
+        return incorrect("rule", "not evaluated")
+    return decision
+
+
+def _is_echo(answer: Reading, facts: Facts) -> bool:
+    if not facts.prompt or len(answer.tokens) < 2 or _is_bare_number(answer.tree):
+        return False
+    return answer.tokens in facts.formulas
+
+
+def _is_bare_number(tree: Node | None) -> bool:
+    from .nodes import Neg
+
+    return isinstance(tree, Num) or (isinstance(tree, Neg) and isinstance(tree.args[0], Num))
+
+
+def _is_evaluated(tree: Node) -> bool:
+    if tree.free or tree.traits & Trait.STRUCTURE:
+        return True
+    return not tree.traits & Trait.CLOSED_FORM and not any(
+        isinstance(part, Mul) and sum(isinstance(arg, Num) for arg in part.args) > 1 for part in tree.walk()
+    )

@@ -1,0 +1,123 @@
+"""The gold prepared once: where the answer stands in it, how it reads, whether it can be judged at all."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .kinds.dispatch import kind_of
+from .kinds.words import Choice, choice, choice_letters, is_placeholder, is_prose
+from .lexer import closing_brace
+from .nodes import Node
+from .reading import Reading, plain_text, read
+from .rules import Rules
+from .wording import tree_of_words
+
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_PHRASE = re.compile(
+    r"(?:the\s+)?(?:final\s+|correct\s+)?(?:answer|solution|result)s?\s*(?:is|are)?\s*[:：]\s*"
+    r"|the\s+(?:final\s+|correct\s+)?(?:answer|solution|result)s?\s+(?:is|are)\s+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedGold:
+    """One alternative of a gold.
+
+    readings: the main reading first; where a comma may separate thousands or list members, both.
+    words: canonical words of a gold that is no formula.  option: the letter of a multiple-choice gold.
+    problem: why it cannot be judged, "" where it can.  needs_sympy: only the slow path can read it.
+    """
+
+    text: str
+    readings: tuple[Reading, ...]
+    words: str
+    option: Choice | None
+    options: tuple[str, ...]
+    kind: str
+    problem: str = ""
+    needs_sympy: bool = False
+
+    @property
+    def trees(self) -> tuple[Node, ...]:
+        return tuple(reading.tree for reading in self.readings if reading.tree is not None)
+
+
+def answer_in(gold: str) -> str:
+    """The answer that a worked gold holds: its last box, else what stands behind #### or an answer phrase."""
+    boxes = list(_BOX.finditer(gold))
+    for match in reversed(boxes):
+        closing = closing_brace(gold, match.end() - 1, len(gold))
+        if closing > 0 and gold[match.end() : closing].strip():
+            return gold[match.end() : closing]
+    if "####" in gold:
+        return gold.rpartition("####")[2]
+    phrases = list(_PHRASE.finditer(gold)) if len(gold) < 20_000 else []
+    return gold[phrases[-1].end() :] if phrases and gold[phrases[-1].end() :].strip(" .$") else gold
+
+
+def prepare(gold: str, rules: Rules) -> PreparedGold:
+    """Remembered for short golds: the answers of a group share theirs."""
+    if len(gold) <= 2_000:
+        return _remembered(gold, rules.gold_from)
+    return _prepare(gold, rules.gold_from)
+
+
+def _prepare(gold: str, gold_from: str) -> PreparedGold:
+    text = answer_in(gold) if gold_from == "auto" else gold
+    main = read(text)
+    if main.is_blank or is_placeholder(main.text):
+        return _unverifiable(text, main, "the gold names no answer")
+    if main.text.count(" ") >= 6 and is_prose(main.text):
+        return _unverifiable(text, main, "the gold is prose")
+    plain = plain_text(main.text)
+    option = _option(plain)
+    options = choice_letters(plain) or ()
+    if option is None and main.tree is None and not options:
+        return _unparsed(text, main)
+    tree = tree_of_words(main.words) if main.words else None
+    kind = "choice" if option or options else _kind(main, tree)
+    if kind == "words" and is_prose(main.text):
+        return _unverifiable(text, main, "the gold is prose")
+    return PreparedGold(text, _readings(text, main), main.words, option, options, kind)
+
+
+_remembered = lru_cache(maxsize=4096)(_prepare)
+
+
+def _readings(text: str, main: Reading) -> tuple[Reading, ...]:
+    return (main, read(text, group_commas=False)) if main.grouped else (main,)
+
+
+def _option(text: str) -> Choice | None:
+    """A gold is an option if it is one capital letter, alone or marked."""
+    found = choice(text)
+    if found is None or found.written != found.letter or found.letter > "H":
+        return None
+    return found if found.marked or not found.text else None
+
+
+def _kind(main: Reading, tree: Node | None) -> str:
+    if main.words and (tree is None or main.tree is None):
+        return "words" if tree is None else kind_of(tree)
+    return kind_of(main.tree) if main.tree is not None else "words"
+
+
+def _unverifiable(text: str, main: Reading, problem: str) -> PreparedGold:
+    return PreparedGold(text, (main,), "", None, (), "none", problem)
+
+
+def _unparsed(text: str, main: Reading) -> PreparedGold:
+    """No formula of ours: short words are compared as text, prose is not judged, the rest is for sympy."""
+    if is_prose(main.text):
+        return _unverifiable(text, main, "the gold is prose")
+    if main.words and _mostly_letters(main.words):
+        return PreparedGold(text, (main,), main.words, None, (), "words")
+    return PreparedGold(text, (main,), "", None, (), "unread", f"the gold cannot be read: {main.refusal}", True)
+
+
+def _mostly_letters(words: str) -> bool:
+    letters = sum(char.isalpha() or char == " " for char in words)
+    return letters >= 0.7 * len(words) and "\\" not in words and any(len(word) > 2 for word in words.split())
+
+

@@ -1,0 +1,369 @@
+"""Do two trees have the same value? Proof where there is one, sampling where there is not."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+
+from flint import acb, arb, fmpq
+
+from .decision import Method
+from .exact import Evaluator, Undefined, Value, ball, precision, same_kind
+from .lexer import Refused
+from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Trait
+from .polynomials import looks_rational, same_rational_function
+
+FAST_BITS = 128
+PROOF_BITS = 700  # 200 digits and some room
+MAX_PROOF_BITS = 60_000
+AGREEMENTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """equal is None where neither a proof nor a sample could settle it."""
+
+    equal: bool | None
+    method: Method
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What the problem says of its letters and signs.
+
+    positive: letters stand for positive numbers.  log_base: of a bare \\log, 0 for natural.
+    """
+
+    positive: bool = False
+    log_base: int = 0
+
+
+PLAIN = Assumptions()
+
+
+def same_value(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
+    """Raises Refused where a side is no plain expression or exceeds the bounds."""
+    if not a.free and not b.free:
+        return same_constant(a, b, given)
+    if canonical(a) == canonical(b):
+        return Same(True, "exact", "the same expression")
+    if (a.traits | b.traits) & Trait.UNEVALUATED:
+        return Same(None, "none", "an operator is left unevaluated")
+    if looks_rational(a) and looks_rational(b):
+        return _same_rational(a, b)
+    return _sampled(a, b, given)
+
+
+def canonical(node: Node) -> tuple[object, ...]:
+    """A key in which sums and products forget their order."""
+    keys = [canonical(arg) for arg in node.args]
+    if isinstance(node, (Add, Mul)):
+        flat: list[tuple[object, ...]] = []
+        name = type(node).__name__
+        for key in keys:
+            flat.extend(key[2:] if key[0] == name else (key,))  # type: ignore[arg-type]
+        flat.sort(key=repr)
+        return (name, None, *flat)
+    return (type(node).__name__, node.data(), *keys)
+
+
+# -- constants
+
+
+def same_constant(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
+    """Compare two values without free symbols: exactly, or by rigorous balls of growing precision."""
+    with precision(FAST_BITS):
+        first = _values(a, b, given)
+    if first is not None:
+        x, y = first
+        if type(x) is fmpq:
+            return _exactly(x, y)
+        if not x.overlaps(y):
+            return Same(False, "ball", f"the values differ: {_short(y)} is not {_short(x)}")
+    if canonical(a) == canonical(b):
+        return Same(True, "exact", "the same expression")
+    bits = PROOF_BITS + magnitude(a) + magnitude(b)
+    if bits > MAX_PROOF_BITS:
+        raise Refused("too large to settle by evaluation")
+    with precision(bits):
+        second = _values(a, b, given)
+        if second is None:
+            raise Undefined("a sub-expression is undefined")
+        x, y = second
+        if type(x) is fmpq:
+            return _exactly(x, y)
+        if not x.overlaps(y):
+            return Same(False, "ball", "the values differ far behind the point")
+        if not (_sharp(x, bits) and _sharp(y, bits)):
+            raise Refused("too large to settle by evaluation")
+    return Same(True, "ball", "the values agree to 200 digits and the size of both sides")
+
+
+def _values(a: Node, b: Node, given: Assumptions) -> tuple[Value, Value] | None:
+    """Both values on common ground; None where a ball is still too wide to tell (a zero divisor, say)."""
+    for complex_values in (False, True):
+        ev = Evaluator(complex_values=complex_values, log_base=given.log_base)
+        try:
+            x, y = same_kind(ev.value(a), ev.value(b))
+        except Undefined:
+            continue
+        return x, y
+    return None
+
+
+def _exactly(x: Value, y: Value) -> Same:
+    if x == y:
+        return Same(True, "exact", "equal exactly")
+    return Same(False, "exact", f"{_short(y)} is not {_short(x)}")
+
+
+def _sharp(value: Value, bits: int) -> bool:
+    """Is the ball narrow enough, absolutely or relatively, for agreement to mean something?"""
+    limit = arb(2) ** -(bits // 2) * (1 + abs(value))
+    parts = (value,) if isinstance(value, arb) else (value.real, value.imag)
+    return all(bool(part.rad() <= limit) for part in parts)
+
+
+def _short(value: Value) -> str:
+    if type(value) is fmpq:
+        if value.height_bits() > 200:
+            return str(arb(value).str(8, radius=False))
+        return str(value)
+    return str(value.str(8, radius=False))
+
+
+def magnitude(node: Node) -> int:
+    """Bits of all digits and exponents of a tree, at least: what the precision must follow."""
+    total = 0
+    for part in node.walk():
+        if isinstance(part, Num):
+            total += int(part.value.height_bits())
+        elif isinstance(part, Pow) and isinstance(part.args[1], Num):
+            exponent = abs(part.args[1].value)
+            total += int(min(exponent, fmpq(MAX_PROOF_BITS)).ceil()) * 4
+        if total > MAX_PROOF_BITS:
+            break
+    return total
+
+
+# -- rational functions
+
+
+def _same_rational(a: Node, b: Node) -> Same:
+    names = sorted(a.free | b.free | _constants(a) | _constants(b))
+    seed = _seed(a, b)
+    for point in islice(_rational_points(names, seed), 2):
+        ev = Evaluator(point)
+        try:
+            with precision(FAST_BITS):
+                x, y = same_kind(ev.value(a), ev.value(b))
+        except Undefined:
+            continue
+        if x != y if type(x) is fmpq else not x.overlaps(y):
+            return Same(False, "exact", _where(point))
+    try:
+        same = same_rational_function(a, b, names)
+    except ZeroDivisionError:
+        return Same(False, "exact", "a division by zero")
+    if same is not None:
+        return Same(same, "exact", "the same rational function" if same else "different rational functions")
+    return _sampled(a, b, PLAIN)
+
+
+def _constants(node: Node) -> frozenset[str]:
+    return frozenset(part.name for part in node.walk() if type(part).__name__ == "Const")  # type: ignore[attr-defined]
+
+
+# -- sampling
+
+
+def _seed(a: Node, b: Node) -> bytes:
+    """From both sides, symmetric: points that an answer cannot aim at without changing them."""
+    keys = sorted((repr(canonical(a)), repr(canonical(b))))
+    return blake2b("\0".join(keys).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _numbers(seed: bytes) -> Iterator[int]:
+    counter = 0
+    while True:
+        block = blake2b(seed, digest_size=64, salt=counter.to_bytes(8, "big")).digest()
+        yield from (int.from_bytes(block[at : at + 4], "big") for at in range(0, 64, 4))
+        counter += 1
+
+
+def _rational_points(names: list[str], seed: bytes) -> Iterator[dict[str, Value]]:
+    numbers = _numbers(seed)
+    while True:
+        yield {name: fmpq(next(numbers) % 200_001 - 100_000, 30_011) for name in names}
+
+
+Point = dict[str, Value]
+
+
+def _mixed_points(names: list[str], seed: bytes) -> Iterator[Point]:
+    """Non-integers of both signs; the first points go through the patterns of signs."""
+    numbers = _numbers(seed + b"mixed")
+    for count in range(1 << 30):
+        point: Point = {}
+        for place, name in enumerate(names):
+            size = fmpq(next(numbers) % 100_000 + 1_000, 30_011)
+            point[name] = arb(-size if count >> place % 3 & 1 else size)
+        yield point
+
+
+def _positive_points(names: list[str], seed: bytes) -> Iterator[Point]:
+    numbers = _numbers(seed + b"positive")
+    while True:
+        yield {name: arb(fmpq(next(numbers) % 100_000 + 1_000, 30_011)) for name in names}
+
+
+def _unit_points(names: list[str], seed: bytes) -> Iterator[Point]:
+    numbers = _numbers(seed + b"unit")
+    while True:
+        yield {name: arb(fmpq(next(numbers) % 19_998 - 9_999, 10_007)) for name in names}
+
+
+def _large_points(names: list[str], seed: bytes) -> Iterator[Point]:
+    numbers = _numbers(seed + b"large")
+    while True:
+        yield {name: arb(fmpq(next(numbers) % 2_000_003, 1_009)) for name in names}
+
+
+def _integer_points(names: list[str], seed: bytes) -> Iterator[Point]:
+    numbers = _numbers(seed + b"integer")
+    while True:
+        yield {name: fmpq(next(numbers) % 17 + 3) for name in names}
+
+
+def _complex_points(names: list[str], seed: bytes) -> Iterator[Point]:
+    numbers = _numbers(seed + b"complex")
+    while True:
+        yield {
+            name: acb(arb(fmpq(next(numbers) % 50_000, 30_011)), arb(fmpq(next(numbers) % 50_000, 30_011)))
+            for name in names
+        }
+
+
+def _plan(a: Node, b: Node, given: Assumptions) -> list[tuple[object, int, bool]]:
+    """Which kinds of points to try, how many of each, and whether values may be complex."""
+    traits = a.traits | b.traits
+    if traits & Trait.INTEGER_ONLY:
+        return [(_integer_points, 12, False)]
+    imaginary = bool(traits & Trait.IMAGINARY)
+    plan: list[tuple[object, int, bool]] = []
+    if not given.positive:
+        plan.append((_mixed_points, 12, imaginary))
+    plan += [(_positive_points, 8, imaginary), (_unit_points, 6, imaginary), (_large_points, 6, imaginary)]
+    plan.append((_complex_points, 4, True))
+    return plan
+
+
+def _sampled(a: Node, b: Node, given: Assumptions) -> Same:
+    names = sorted(a.free | b.free)
+    seed = _seed(a, b)
+    bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
+    agreements = 0
+    with precision(bits):
+        for points, attempts, complex_values in _plan(a, b, given):
+            for point in islice(points(names, seed), attempts):  # type: ignore[operator]
+                ev = Evaluator(point, complex_values=complex_values, log_base=given.log_base)
+                outcome = _agree_at(ev, a, b, bits)
+                if outcome is False:
+                    return Same(False, "sampled", _where(point))
+                agreements += outcome is True
+                if agreements >= AGREEMENTS:
+                    return Same(True, "sampled", f"the sides agree at {agreements} points")
+    if agreements:
+        return Same(True, "sampled", f"the sides agree at {agreements} points")
+    return Same(None, "none", "no point where both sides are defined")
+
+
+def constant_difference(a: Node, b: Node, given: Assumptions) -> Same:
+    """Do a and b differ by a constant? Sampled along points where both are real."""
+    names = sorted(a.free | b.free)
+    seed = _seed(a, b)
+    bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
+    with precision(bits):
+        for points, attempts, complex_values in _plan(a, b, given):
+            gaps = []
+            for point in islice(points(names, seed), attempts):  # type: ignore[operator]
+                ev = Evaluator(point, complex_values=complex_values, log_base=given.log_base)
+                x, y = _value_or_none(ev, a), _value_or_none(ev, b)
+                if x is None or y is None:
+                    if (x is None) != (y is None) and _lost_absolute_value(*((a, b) if x is None else (b, a))):
+                        return Same(False, "sampled", "an absolute value is lost")
+                    continue
+                x, y = same_kind(ball(x), ball(y))
+                gaps.append(x - y)
+                if len(gaps) > 1 and not gaps[-1].overlaps(gaps[0]):
+                    return Same(False, "sampled", "the difference is no constant")
+            if len(gaps) >= AGREEMENTS and all(_sharp(gap, bits // 2) for gap in gaps):
+                return Same(True, "sampled", f"the difference is the same at {len(gaps)} points")
+    return Same(None, "none", "no points where both sides are defined")
+
+
+def proportional(a: Node, b: Node, given: Assumptions) -> Same:
+    """Is a / b one non-zero constant? Sampled; equations with proportional sides have one solution set."""
+    names = sorted(a.free | b.free)
+    seed = _seed(a, b)
+    bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
+    ratios: list[Value] = []
+    with precision(bits):
+        for points, attempts, complex_values in _plan(a, b, given):
+            for point in islice(points(names, seed), attempts):  # type: ignore[operator]
+                ev = Evaluator(point, complex_values=complex_values, log_base=given.log_base)
+                x, y = _value_or_none(ev, a), _value_or_none(ev, b)
+                if x is None or y is None:
+                    continue
+                x, y = same_kind(ball(x), ball(y))
+                if x.contains(0) or y.contains(0):
+                    continue
+                ratios.append(x / y)
+                first, last = same_kind(ratios[0], ratios[-1])
+                if not first.overlaps(last):
+                    return Same(False, "sampled", "another solution set")
+                if len(ratios) > AGREEMENTS:
+                    return Same(True, "sampled", f"the same equation, times {_short(ratios[0])}")
+    return Same(None, "none", "no points where both sides are defined")
+
+
+def _agree_at(ev: Evaluator, a: Node, b: Node, bits: int) -> bool | None:
+    """None where the point says nothing: a side undefined, or too wide a ball."""
+    x, y = _value_or_none(ev, a), _value_or_none(ev, b)
+    if x is None or y is None:
+        if (x is None) != (y is None) and _lost_absolute_value(*((a, b) if x is None else (b, a))):
+            return False
+        return None
+    x, y = same_kind(x, y)
+    if type(x) is fmpq:
+        return bool(x == y)
+    if not x.overlaps(y):
+        return False
+    return True if _sharp(x, bits // 2) and _sharp(y, bits // 2) else None
+
+
+def _value_or_none(ev: Evaluator, node: Node) -> Value | None:
+    try:
+        return ev.value(node)
+    except Undefined:
+        return None
+
+
+def _lost_absolute_value(undefined: Node, defined: Node) -> bool:
+    """ln|x| against ln x: the absolute value was there to keep the logarithm defined."""
+    if undefined.traits & Trait.ABS or not defined.traits & Trait.ABS:
+        return False
+    return any(isinstance(part, Fn) and part.name in ("ln", "log", "logb") for part in undefined.walk())
+
+
+def _where(point: Point) -> str:
+    shown = ", ".join(f"{name} = {_short(ball(value))}" for name, value in list(point.items())[:3])
+    return f"the sides differ at {shown}"
+
+
+def is_unevaluated(node: Node) -> bool:
+    return isinstance(node, BigOp) or bool(node.traits & Trait.UNEVALUATED)
+
+
+__all__ = ["PLAIN", "Assumptions", "Same", "canonical", "is_unevaluated", "magnitude", "same_constant", "same_value"]

@@ -1,0 +1,176 @@
+"""Two trees -> the comparison of their kind. Kinds are told by the gold first, then by the answer."""
+
+from ..decision import Decision, correct, incorrect
+from ..exact import Undefined
+from ..identity import canonical
+from ..lexer import Refused
+from ..nodes import (
+    Based,
+    Cases,
+    Degrees,
+    Dots,
+    Matrix,
+    NamedSet,
+    Node,
+    Num,
+    Percent,
+    Quantity,
+    Ratio,
+    Rel,
+    Seq,
+    Trait,
+    Words,
+)
+from .collection import bare_members, compare_collections, is_collection, named_values, spread
+from .frame import Frame
+from .interval_set import NoRealSet, compare_real_sets, looks_like_real_set, may_be_interval
+from .matrix import compare_matrices, holds_matrix
+from .number import compare_values
+from .piecewise import compare_piecewise
+from .relation import compare_equations, is_equation, stated_value
+from .residue import compare_ratios, compare_residues, is_residue
+from .words import same_text
+
+
+def compare(gold: Node, answer: Node, frame: Frame) -> Decision:
+    """Never raises: what exceeds the bounds or has no value is no match."""
+    if answer.traits & Trait.UNEVALUATED and not gold.traits & Trait.UNEVALUATED:
+        return incorrect("rule", "an operator is left unevaluated")
+    try:
+        return _by_kind(gold, answer, frame)
+    except (Refused, Undefined, NoRealSet) as problem:
+        if canonical(gold) == canonical(answer):
+            return correct("exact", "the same expression")
+        return incorrect("rule", f"answer_refused: {problem}")
+
+
+def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
+    if isinstance(gold, Words) or isinstance(answer, Words):
+        return _words(gold, answer)
+    if isinstance(gold, Cases) or isinstance(answer, Cases):
+        return compare_piecewise(gold, answer, frame)
+    if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
+        return compare_matrices(gold, answer, frame)
+    if is_residue(gold) or is_residue(answer):
+        return compare_residues(gold, answer, frame)
+    if isinstance(gold, Rel) and is_equation(gold) and named_values(gold) is None:
+        if gold.traits & Trait.PLUS_MINUS:
+            return compare_collections(gold, answer, frame)
+        return _equation_gold(gold, answer, frame)
+    if _are_real_sets(gold, answer):
+        return _real_sets(gold, answer, frame)
+    if isinstance(answer, Rel) and not isinstance(gold, Seq) and named_values(gold) is None:
+        return _stated(gold, answer, frame)
+    if is_collection(gold) or is_collection(answer) or named_values(gold) is not None:
+        return _collections(gold, answer, frame)
+    if isinstance(gold, Ratio) or isinstance(answer, Ratio):
+        return compare_ratios(gold, answer, frame)
+    if (gold.traits | answer.traits) & Trait.STRUCTURE and not (_is_plain(gold) and _is_plain(answer)):
+        same = canonical(gold) == canonical(answer)
+        return correct("exact", "the same expression") if same else incorrect("rule", "another kind of answer")
+    return compare_values(gold, answer, frame)
+
+
+def _is_plain(node: Node) -> bool:
+    return not isinstance(node, (Rel, Seq, NamedSet, Matrix, Dots))
+
+
+def _words(gold: Node, answer: Node) -> Decision:
+    if isinstance(gold, Words) and isinstance(answer, Words):
+        same = same_text(gold.text, answer.text)
+        return correct("text", "the same words") if same else incorrect("text", "other words")
+    return incorrect("rule", "words are no mathematics")
+
+
+def _stated(gold: Node, answer: Rel, frame: Frame) -> Decision:
+    """A gold that is a value, an answer that is an equation."""
+    stated = stated_value(answer, frame)
+    return stated if isinstance(stated, Decision) else compare(gold, stated, frame)
+
+
+def _equation_gold(gold: Rel, answer: Node, frame: Frame) -> Decision:
+    offered = spread(answer)
+    if isinstance(offered, Seq) and offered.is_bare and len(offered.args) > 1 and not isinstance(gold.args[-1], Seq):
+        return compare_collections(gold, offered, frame)
+    return compare_equations(gold, answer, frame)
+
+
+def _are_real_sets(gold: Node, answer: Node) -> bool:
+    """A condition or union on either side, the other side an interval, condition or set."""
+    if looks_like_real_set(gold):
+        return True
+    if not looks_like_real_set(answer):
+        return False
+    return may_be_interval(gold) or (isinstance(gold, Seq) and gold.is_set)
+
+
+def _real_sets(gold: Node, answer: Node, frame: Frame) -> Decision:
+    two_forms = _two_forms(gold)
+    if two_forms is not None:
+        decisions = [compare(form, answer, frame) for form in two_forms]
+        return next((decision for decision in decisions if decision.is_correct), decisions[-1])
+    if canonical(gold) == canonical(answer):
+        return correct("exact", "the same set")
+    if isinstance(answer, Rel) and len(answer.args) == 2 and answer.ops == ("=",) and _is_set_name(answer):
+        answer = answer.args[1]
+    try:
+        return compare_real_sets(gold, answer, frame)
+    except NoRealSet:
+        if isinstance(gold, Seq) and isinstance(answer, Seq):
+            return compare_collections(gold, answer, frame)
+        if isinstance(gold, Rel) and isinstance(answer, Rel) and gold.ops == answer.ops:
+            return _member_by_member(gold, answer, frame)
+        raise
+
+
+def _is_set_name(answer: Rel) -> bool:
+    return not isinstance(answer.args[0], (Num, Seq))
+
+
+def _two_forms(gold: Node) -> tuple[Node, ...] | None:
+    """A gold that writes one set twice, -1<x<=1 : (-1,1]."""
+    if isinstance(gold, Rel) and isinstance(gold.args[-1], Ratio):
+        left, right = gold.args[-1].args[0], gold.args[-1].args[-1]
+        return (Rel(gold.ops, (*gold.args[:-1], left)), right)
+    return None
+
+
+def _member_by_member(gold: Rel, answer: Rel, frame: Frame) -> Decision:
+    """Inequalities in several letters: the same sides under the same signs."""
+    inside = frame.inside()
+    for ours, theirs in zip(gold.args, answer.args, strict=True):
+        decision = compare(ours, theirs, inside)
+        if not decision.is_correct:
+            return incorrect(decision.method, f"a side differs: {decision.reason}")
+    return correct("exact", "the same sides")
+
+
+def _collections(gold: Node, answer: Node, frame: Frame) -> Decision:
+    if isinstance(gold, Seq) and isinstance(answer, Seq) and not gold.is_bare and len(gold.args) == 2:
+        return compare_collections(gold, answer, frame)
+    if isinstance(gold, Seq) and len(gold.args) == 1 and gold.is_set and not isinstance(answer, Seq):
+        return compare(bare_members(gold)[0], answer, frame)
+    return compare_collections(gold, answer, frame)
+
+
+def kind_of(node: Node) -> str:
+    """The name of a tree's kind, for people and reports."""
+    if isinstance(node, Words):
+        return "words"
+    if isinstance(node, Cases):
+        return "piecewise"
+    if holds_matrix(node):
+        return "matrix"
+    if is_residue(node):
+        return "residue"
+    if isinstance(node, Rel) and is_equation(node):
+        return "equation"
+    if looks_like_real_set(node):
+        return "interval_set"
+    if isinstance(node, Seq):
+        return "set" if node.is_set else "list" if node.is_bare else "tuple"
+    if isinstance(node, Ratio):
+        return "ratio"
+    if isinstance(node, (Percent, Quantity, Degrees, Based)):
+        return type(node).__name__.lower()
+    return "expression" if node.free else "number"

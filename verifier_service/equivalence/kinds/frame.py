@@ -1,0 +1,31 @@
+"""What every comparison is given besides the two trees."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ..decision import Decision
+from ..identity import Assumptions
+from ..nodes import Node
+from ..prompt import Facts
+from ..rules import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rules in force and the facts of the prompt.
+
+    compare: the comparison of any two trees, for the members of a collection.
+    slow_path: may sympy be asked?  gold_text, answer_text: clean texts, for the slow path.
+    """
+
+    rules: Rules
+    facts: Facts
+    given: Assumptions
+    compare: Callable[[Node, Node, "Frame"], Decision]
+    slow_path: bool = True
+    gold_text: str = ""
+    answer_text: str = ""
+
+    def inside(self) -> "Frame":
+        """For members of a larger answer: the texts of the whole are not theirs."""
+        return replace(self, gold_text="", answer_text="", slow_path=False)

@@ -1,0 +1,139 @@
+"""Piecewise functions of one variable, compared as functions: at every border, beside it and between.
+
+    gold                          answer                        verdict
+    |x|                           x if x>=0, otherwise -x       correct
+    {x, x>=0; -x, x<0}            {x, x>0; -x, x<=0}            correct     the border value agrees
+    {1, x>=0; 0, x<0}             {1, x>0; 0, x<=0}             incorrect   the values at 0 differ
+"""
+
+from flint import arb, fmpq
+
+from ..decision import Decision, correct, incorrect
+from ..exact import Evaluator, Undefined, Value, ball, precision, same_kind
+from ..identity import FAST_BITS
+from ..lexer import Refused
+from ..nodes import Cases, Node, Rel, Words
+from .frame import Frame
+
+MAX_BORDERS = 40
+
+
+def compare_piecewise(gold: Node, answer: Node, frame: Frame) -> Decision:
+    """At least one side is piecewise; the other may be any expression."""
+    if isinstance(answer, Rel) and len(answer.args) == 2 and answer.ops == ("=",):
+        answer = answer.args[1]
+    names = gold.free | answer.free
+    if len(names) > 1 or not names:
+        return _branch_by_branch(gold, answer, frame)
+    (name,) = names
+    with precision(FAST_BITS):
+        try:
+            points = _test_points([*_borders(gold), *_borders(answer)])
+        except (Refused, Undefined):
+            return _branch_by_branch(gold, answer, frame)
+        agreed = 0
+        for point in points:
+            x, y = _at(gold, name, point), _at(answer, name, point)
+            if x is None and y is None:
+                continue
+            if x is None or y is None:
+                return incorrect("sampled", f"only one side is defined at {name} = {point}")
+            x, y = same_kind(x, y)
+            if x != y if type(x) is fmpq else not x.overlaps(y):
+                return incorrect("sampled", f"the values at {name} = {point} differ")
+            agreed += 1
+    if agreed < 3:
+        return incorrect("rule", "answer_refused: nowhere defined")
+    return correct("sampled", f"equal at every border and at {agreed} points")
+
+
+def _borders(node: Node) -> list[fmpq]:
+    """Rational numbers that conditions or absolute values turn at."""
+    found: list[fmpq] = []
+    for part in node.walk():
+        if isinstance(part, Rel):
+            for arg in part.args:
+                if not arg.free and not isinstance(arg, Words):
+                    value = Evaluator().real(arg)
+                    found.append(value if type(value) is fmpq else _near(value))
+    return found
+
+
+def _near(value: arb) -> fmpq:
+    return fmpq(int((value * 1000).mid().floor().unique_fmpz() or 0), 1000)
+
+
+def _test_points(borders: list[fmpq]) -> list[fmpq]:
+    unique = sorted({(int(b.p), int(b.q)) for b in borders} | {(0, 1)}, key=lambda pair: pair[0] / pair[1])
+    if len(unique) > MAX_BORDERS:
+        raise Refused("too many branches")
+    places = [fmpq(p, q) for p, q in unique]
+    points = list(places)
+    for left, right in zip(places, places[1:], strict=False):
+        points += [left + (right - left) * fmpq(k, 7) for k in (1, 3, 6)]
+    for offset in (fmpq(1, 97), fmpq(13, 7), fmpq(37, 3)):
+        points += [places[0] - offset, places[-1] + offset]
+    return points
+
+
+def _at(node: Node, name: str, point: fmpq) -> Value | None:
+    ev = Evaluator({name: point})
+    if isinstance(node, Cases):
+        pairs = list(zip(node.args[::2], node.args[1::2], strict=True))
+        for value, condition in pairs:
+            if isinstance(condition, Words) or _holds(ev, condition):
+                return _value(ev, value)
+        return None
+    return _value(ev, node)
+
+
+def _value(ev: Evaluator, node: Node) -> Value | None:
+    try:
+        return ev.value(node)
+    except (Undefined, Refused):
+        return None
+
+
+def _holds(ev: Evaluator, condition: Node) -> bool:
+    if not isinstance(condition, Rel):
+        return False
+    for at, op in enumerate(condition.ops):
+        x, y = _value(ev, condition.args[at]), _value(ev, condition.args[at + 1])
+        if x is None or y is None:
+            return False
+        x, y = same_kind(x, y)
+        gap = x - y
+        zero = gap == 0 if type(gap) is fmpq else ball(gap).contains(0)
+        if op in ("<", ">", "!=") and zero:
+            return False
+        if op[0] == "<" and not zero and not gap < 0:
+            return False
+        if op[0] == ">" and not zero and not gap > 0:
+            return False
+        if op == "=" and not zero:
+            return False
+    return True
+
+
+def _branch_by_branch(gold: Node, answer: Node, frame: Frame) -> Decision:
+    """With several letters: the same branches in any order."""
+    if not isinstance(gold, Cases) or not isinstance(answer, Cases) or len(gold.args) != len(answer.args):
+        return incorrect("rule", "other branches")
+    theirs = list(zip(answer.args[::2], answer.args[1::2], strict=True))
+    inside = frame.inside()
+    for value, condition in zip(gold.args[::2], gold.args[1::2], strict=True):
+        for pair in theirs:
+            if _same_condition(condition, pair[1], inside) and frame.compare(value, pair[0], inside).is_correct:
+                theirs.remove(pair)
+                break
+        else:
+            return incorrect("rule", "a branch differs")
+    return correct("exact", "equal branch by branch")
+
+
+def _same_condition(a: Node, b: Node, frame: Frame) -> bool:
+    if isinstance(a, Words) or isinstance(b, Words):
+        return a.key == b.key
+    return frame.compare(a, b, frame).is_correct
+
+

@@ -1,0 +1,203 @@
+"""Equations: assignments by name, everything else by solution set.
+
+    gold            answer          verdict
+    y = 2x+1        2x+1            correct     the bare right side of a solved gold
+    y = 3x          y - 3x = 0      correct     one line, unless the prompt asks for y
+    7x+2y = 4       -7x-2y = -4     correct     up to a factor that does not vanish
+    x^2 = 9         x = 3           incorrect   another solution set
+    5               3+2 = 5         correct     a true chain that ends in the value
+    5               6 = 5           incorrect   a false chain
+    12              3x = 12         incorrect   neither 12 nor 4
+"""
+
+from flint import fmpq
+
+from ..decision import Decision, correct, incorrect
+from ..exact import Undefined
+from ..identity import Assumptions, Same, proportional, same_value
+from ..lexer import Refused
+from ..nodes import Call, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
+from ..polynomials import polynomial_coefficients
+from ..reading import comparable_text
+from ..rewrite import minus
+from .frame import Frame
+
+EQUALS = frozenset({"=", "~"})
+
+
+def is_equation(node: Node) -> bool:
+    return isinstance(node, Rel) and all(op in EQUALS for op in node.ops)
+
+
+def is_name(node: Node) -> bool:
+    """What may stand left of "=" as the name of a value: a letter, a word, f(x), \\angle ABC, (x, y)."""
+    if isinstance(node, (Sym, Call, Words)):
+        return True
+    if isinstance(node, Seq):
+        return node.opening == "(" and all(isinstance(arg, Sym) for arg in node.args)
+    return isinstance(node, Mul) and all(isinstance(arg, Sym) and len(arg.name) == 1 for arg in node.args)
+
+
+def assignment(node: Node) -> tuple[Node, Node] | None:
+    """(name, value) of "x = 5" or "5 = x"; None for any other node."""
+    if not isinstance(node, Rel) or len(node.args) != 2 or node.ops[0] not in EQUALS:
+        return None
+    left, right = node.args
+    if is_name(left) and not (left.free & right.free and not isinstance(left, Call)):
+        return left, right
+    if isinstance(right, (Sym, Call)) and not left.free & right.free and not isinstance(left, (Sym, Call)):
+        return right, left
+    return None
+
+
+def stated_value(answer: Rel, frame: Frame) -> Node | Decision:
+    """The value that an equation as an answer states, or the decision that it states none.
+
+    "x = 5", "f(2) = 4", "Area = 14"; a true chain 3 + 4 = 7; an exact value with an approximate tail.
+    """
+    members = list(answer.args)
+    ops = list(answer.ops)
+    if any(op not in EQUALS for op in ops):
+        return incorrect("rule", "an inequality states no value")
+    named = is_name(members[0]) or _asked_expression(members[0], frame)
+    if not named and len(members) == 2 and ops == ["="] and isinstance(members[1], (Sym, Call)):
+        members.reverse()
+        named = True
+    if named:
+        members, ops = members[1:], ops[1:]
+    while ops and ops[-1] == "~":  # sqrt(2) ~ 1.41: the exact member counts
+        members.pop()
+        ops.pop()
+    if len(members) == 1:
+        return members[0]
+    if not named and any(member.free for member in members):
+        return incorrect("rule", "an equation is no value")
+    return _end_of_chain(members, frame.given)
+
+
+def _end_of_chain(members: list[Node], given: Assumptions) -> Node | Decision:
+    for left, right in zip(members, members[1:], strict=False):
+        try:
+            same = same_value(left, right, given)
+        except (Undefined, Refused):
+            same = Same(None, "none", "")
+        if same.equal is False:
+            return incorrect(same.method, f"a false chain of equalities: {same.reason}")
+    return members[-1]
+
+
+def _asked_expression(node: Node, frame: Frame) -> bool:
+    """a + b = 7 where the prompt asks for a + b."""
+    if not node.free or isinstance(node, Rel):
+        return False
+    return comparable_text(frame.answer_text.partition("=")[0]) in frame.facts.formulas
+
+
+# -- comparisons
+
+
+def compare_equations(gold: Rel, answer: Node, frame: Frame) -> Decision:
+    """A gold that is an equation (or a chain of them) against any answer."""
+    solved = assignment(gold)
+    if solved is not None:
+        decision = _against_assignment(gold, *solved, answer, frame)
+        if decision is not None:
+            return decision
+    if len(gold.args) > 2:
+        value = gold.args[-1] if gold.ops[-1] == "=" else gold.args[-2]
+        head = assignment(Rel((gold.ops[0],), (gold.args[0], value)))
+        if isinstance(answer, Rel) and len(answer.args) == len(gold.args):
+            return _same_chain(gold, answer, frame)
+        if head is not None or not value.free:
+            return frame.compare(value, answer, frame)
+    if not isinstance(answer, Rel):
+        return incorrect("rule", "an equation is asked for")
+    if not is_equation(answer) or len(answer.args) != 2 or len(gold.args) != 2:
+        return incorrect("rule", "another kind of relation")
+    return same_solution_set(gold, answer, frame)
+
+
+def _same_chain(gold: Rel, answer: Rel, frame: Frame) -> Decision:
+    for left, right in zip(gold.args, answer.args, strict=True):
+        same = _same_or_none(left, right, frame)
+        if same.equal is not True:
+            return incorrect("rule", "the chains differ")
+    return correct("exact", "the same chain")
+
+
+def _against_assignment(gold: Rel, name: Node, value: Node, answer: Node, frame: Frame) -> Decision | None:
+    """None where the answer must be compared as an equation."""
+    if not isinstance(answer, Rel):
+        return frame.compare(value, answer, frame)
+    if not is_equation(answer):
+        return incorrect("rule", "an inequality is no equation")
+    if len(answer.args) > 2:
+        stated = stated_value(answer, frame)
+        return stated if isinstance(stated, Decision) else frame.compare(value, stated, frame)
+    theirs = assignment(answer)
+    if theirs is not None and theirs[0].key == name.key:
+        return frame.compare(value, theirs[1], frame)
+    if not value.free or value.traits & Trait.STRUCTURE:
+        if theirs is not None and _is_same_name(name, theirs[0]):
+            return frame.compare(value, theirs[1], frame)
+        return incorrect("rule", "not solved for the name that the gold gives")
+    if isinstance(name, Call) and theirs is not None and isinstance(theirs[0], (Sym, Call)):
+        if _called_alike(name, theirs[0], value):
+            return frame.compare(value, theirs[1], frame)
+    if isinstance(name, Sym) and name.name in frame.facts.solve_for:
+        return incorrect("rule", f"not solved for {name.name}")
+    return None
+
+
+def _called_alike(name: Call, other: Node, value: Node) -> bool:
+    """f(x) = ... against y = ... or f = ...: the value names its variable itself."""
+    return isinstance(other, Sym) and (other.name in ("y", name.name)) and other.name not in value.free
+
+
+def _is_same_name(gold: Node, answer: Node) -> bool:
+    """A name in words has no one spelling: "Area = 14" and "A = 14"."""
+    wordy = [isinstance(node, Words) or (isinstance(node, Sym) and bool(node.traits & Trait.WORD)) for node in (gold, answer)]
+    return any(wordy) and not all(wordy)
+
+
+def _same_or_none(a: Node, b: Node, frame: Frame) -> Same:
+    try:
+        return same_value(a, b, frame.given)
+    except (Undefined, Refused) as problem:
+        return Same(None, "none", str(problem))
+
+
+def same_solution_set(gold: Rel, answer: Rel, frame: Frame) -> Decision:
+    """Up to a factor that does not vanish; an identity is compared side by side."""
+    sides = (*gold.args, *answer.args)
+    if any(side.traits & Trait.STRUCTURE for side in sides):
+        return incorrect("rule", "another kind of equation")
+    left, right = minus(*gold.args), minus(*answer.args)
+    zero = Num(fmpq(0), None, 1)
+    if _same_or_none(left, zero, frame).equal:
+        straight = all(_same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args, strict=True))
+        turned = all(_same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args[::-1], strict=True))
+        same = straight or turned
+        return correct("sampled", "the same identity") if same else incorrect("sampled", "another identity")
+    if _same_or_none(right, zero, frame).equal:
+        return incorrect("sampled", "a tautology")
+    found = proportional(left, right, frame.given)
+    if found.equal:
+        return correct(found.method, found.reason)
+    numerators = _same_numerators(left, right)
+    if numerators is not None:
+        return correct("exact", "the same equation once denominators are cleared") if numerators else incorrect(
+            "exact", "another solution set"
+        )
+    return incorrect(found.method, found.reason)
+
+
+def _same_numerators(left: Node, right: Node) -> bool | None:
+    names = sorted(left.free | right.free)
+    first, second = polynomial_coefficients(left, names), polynomial_coefficients(right, names)
+    if first is None or second is None or left.free != right.free:
+        return None
+    a, b = first[0], second[0]
+    if a == 0 or b == 0:
+        return False
+    return bool(a * b.leading_coefficient() == b * a.leading_coefficient())

@@ -1,0 +1,45 @@
+"""Dates, times of day and names of days, where both sides say that they are such.
+
+    gold          answer            verdict
+    2024-03-05    March 5, 2024     correct
+    9:05          09:05             correct     minutes below 60: times where a side or the prompt says so
+    noon          midnight          incorrect
+"""
+
+import re
+
+from ..dates import parse_date, parse_time
+from ..decision import Decision, correct, incorrect
+
+_CLOCK = re.compile(r"\d{1,2}\s*(?:\{?:\}?)\s*[0-5]\d(?:\D|$)")
+_TWO_DIGITS = re.compile(r"0\d\s*:|:\s*0\d|:\s*00")
+_SAYS_TIME = re.compile(r"\b(?:time|o'clock|a\.?m\.?|p\.?m\.?|clock|when|noon|midnight|hour)\b|几点|时间", re.IGNORECASE)
+
+
+def compare_times(gold: str, answer: str, prompt: str) -> Decision | None:
+    """None where the two are not dates or times."""
+    if len(gold) > 60 or len(answer) > 60:
+        return None
+    if gold[:1].isdigit() and not any(char in gold for char in ":-/年月日hHapAP"):
+        return None
+    date = parse_date(gold)
+    if date is not None:
+        other = parse_date(answer)
+        if other is None:
+            return None
+        return correct("exact", "the same day") if date == other else incorrect("exact", "another day")
+    time = parse_time(gold)
+    if time is None:
+        return None
+    other_time = parse_time(answer)
+    if other_time is None or not _is_time(gold, answer, prompt):
+        return None
+    return correct("exact", "the same time") if time == other_time else incorrect("exact", "another time")
+
+
+def _is_time(gold: str, answer: str, prompt: str) -> bool:
+    """d:dd is a ratio unless something says that it is a time."""
+    bare = [bool(_CLOCK.fullmatch(text.strip())) for text in (gold, answer)]
+    if not all(bare):
+        return True
+    return bool(_TWO_DIGITS.search(gold) or _TWO_DIGITS.search(answer) or _SAYS_TIME.search(prompt))

@@ -1,0 +1,155 @@
+"""What the prompt tells about its answer. Each fact is worked out on first use and once per prompt."""
+
+import re
+from functools import cached_property, lru_cache
+
+from .decision import Context
+from .lexer import Refused, tokenize
+from .reading import comparable
+from .text import clean
+from .units import Unit, asks_percent, parse_unit, units_in_prompt
+
+MAX_PROMPT_CHARS = 20_000
+MAX_FORMULAS = 400
+
+_MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$]{1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL)
+_PLAIN_FORMULA = re.compile(r"[A-Za-z0-9_.|(\[{\\+\-√][^\s,;:?!]*(?:\s*[-+*/=<>^≤≥×·÷∙]\s*[^\s,;:?!]+)+|\d[\d.,]*\s*[A-Za-z°%]+[²³\d^]*")
+_SOLVE_FOR = re.compile(
+    r"(?:solve|solved|solving)\b[^.?!]{0,200}?\bfor\s+\$?\\?([A-Za-z](?:_\w|_\{\w+\})?)\b"
+    r"|(?:in terms of|as a function of)\b",
+    re.IGNORECASE,
+)
+_SOLVE_SIMPLE = re.compile(r"\bfor\s+\$?\\?([A-Za-z](?:_\w|_\{\w+\})?)\$?(?![\w'])")
+_EXPRESS = re.compile(
+    r"(?:express|write|find|give|solve for|rewrite|determine)\s+\$?([A-Za-z])\$?\s+"
+    r"(?:in terms of|as a function of|explicitly)",
+    re.IGNORECASE,
+)
+_BASE = re.compile(r"\b(?:in\s+)?base[\s-]+\$?(\d{1,2}|[a-z]+)|\b(binary|octal|hexadecimal)\b", re.IGNORECASE)
+_BASE_WORDS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "sixteen": 16, "binary": 2, "octal": 8, "hexadecimal": 16,
+}  # fmt: skip
+_ORDERED = re.compile(
+    r"\b(?:respectively|in (?:the |that |this |increasing |decreasing |ascending |descending )?order|"
+    r"ordered (?:pair|triple|quadruple|tuple|list|n-tuple)|from (?:least|smallest|greatest|largest) to)\b",
+    re.IGNORECASE,
+)
+_ROUNDING = re.compile(
+    r"\b(?:nearest|decimal places?|significant (?:figures?|digits?)|round(?:ed|ing)?|approximat\w*|"
+    r"to \w+ decimals?|d\.p\.|s\.f\.)|保留|四舍五入|精确到|小数",
+    re.IGNORECASE,
+)
+_POSITIVE = re.compile(
+    r"\b(?:positive|non-?negative|greater than (?:zero|0))\b|>\s*0\b|\\geq?\s*0\b|≥\s*0\b", re.IGNORECASE
+)
+_ANTIDERIVATIVE = re.compile(
+    r"anti-?derivative|indefinite integral|\bprimitive\b|integrate|\\int(?!_)|∫|不定积分|原函数", re.IGNORECASE
+)
+_DEFINITE = re.compile(r"definite integral|\\int_|\\int\\limits_|定积分", re.IGNORECASE)
+_LETTER = re.compile(r"(?<![A-Za-z\\])([A-Za-z])(?![A-Za-z])")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+
+
+class Facts:
+    """Facts of one prompt and its data row. Everything is False, empty or None where nothing is known."""
+
+    def __init__(self, context: Context) -> None:
+        self.prompt = context.prompt[:MAX_PROMPT_CHARS]
+        self.choices = context.choices
+        self.row_unit = parse_unit(context.unit) if context.unit else None
+        self.row_percent = context.unit.strip() in ("%", "\\%", "percent")
+
+    @cached_property
+    def asks_percent(self) -> bool:
+        return self.row_percent or asks_percent(self.prompt)
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """Units that the answer is asked in; the data row's own first."""
+        row = (self.row_unit,) if self.row_unit is not None else ()
+        return row + (units_in_prompt(self.prompt) if self.prompt else ())
+
+    @cached_property
+    def solve_for(self) -> frozenset[str]:
+        """Letters that the prompt asks for: "solve P = 2a + 3b for b", "express y in terms of x"."""
+        found = {match[1] for match in _EXPRESS.finditer(self.prompt)}
+        if "solve" in self.prompt.lower() or "解" in self.prompt or "isolat" in self.prompt.lower():
+            found |= {match[1] for match in _SOLVE_SIMPLE.finditer(self.prompt)}
+        return frozenset(found)
+
+    @cached_property
+    def base(self) -> int | None:
+        found = None
+        for match in _BASE.finditer(self.prompt):
+            label = (match[1] or match[2]).lower()
+            base = int(label) if label.isdigit() else _BASE_WORDS.get(label)
+            found = base if base is not None and 2 <= base <= 36 else found
+        return found
+
+    @cached_property
+    def ordered(self) -> bool:
+        return bool(_ORDERED.search(self.prompt))
+
+    @cached_property
+    def asks_rounding(self) -> bool:
+        return bool(_ROUNDING.search(self.prompt))
+
+    @cached_property
+    def positive(self) -> bool:
+        return bool(_POSITIVE.search(self.prompt))
+
+    @cached_property
+    def asks_antiderivative(self) -> bool:
+        return bool(_ANTIDERIVATIVE.search(self.prompt)) and not _DEFINITE.search(self.prompt)
+
+    @cached_property
+    def letters(self) -> frozenset[str]:
+        """Single letters of the prompt's formulas and of its plain text, articles apart."""
+        formulas = " ".join(self._mathematics)
+        found = set(_LETTER.findall(_COMMAND.sub(" ", formulas)))
+        found |= {match for match in _LETTER.findall(self.prompt) if match not in ("a", "A", "I", "s", "t")}
+        for run in re.findall(r"(?<![A-Za-z\\])[a-z]{2,4}(?![A-Za-z])", _COMMAND.sub(" ", formulas)):
+            found.update(run)
+        return frozenset(found)
+
+    @cached_property
+    def _mathematics(self) -> tuple[str, ...]:
+        return tuple(
+            next(part for part in match.groups() if part is not None) for match in _MATH.finditer(self.prompt)
+        )
+
+    @cached_property
+    def formulas(self) -> frozenset[tuple[str, ...]]:
+        """Token values of every formula of the prompt, in math mode and in plain text."""
+        texts: list[str] = list(self._mathematics)
+        plain = _MATH.sub(" ; ", self.prompt)
+        texts += [match.group() for match in _PLAIN_FORMULA.finditer(plain)]
+        if not self._mathematics:
+            texts.append(plain)
+        found: set[tuple[str, ...]] = set()
+        for text in texts[:MAX_FORMULAS]:
+            for piece in _pieces(text):
+                try:
+                    found.add(comparable(tokenize(clean(piece)).items))
+                except Refused:
+                    continue
+        return frozenset(found)
+
+
+def _pieces(text: str) -> list[str]:
+    """A formula, and its parts between commas, semicolons and relation signs at the top level."""
+    pieces = [text]
+    for separator in (",", ";", "\\quad", "\\qquad", "\\\\"):
+        if separator in text:
+            pieces += text.split(separator)
+    for piece in list(pieces):
+        if "=" in piece:
+            pieces += piece.split("=")
+    return pieces[:64]
+
+
+@lru_cache(maxsize=512)
+def facts_of(context: Context) -> Facts:
+    """The facts of a prompt; remembered, since the answers of one group share it."""
+    return Facts(context)
