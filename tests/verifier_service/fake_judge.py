@@ -1,0 +1,106 @@
+"""A judge that misbehaves on request, for the tests of the pool. Runs in workers only."""
+
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+ENDLESS_S = 3600.0
+
+
+def warm_up() -> None:
+    pass
+
+
+def perform(kind: str, args: tuple[Any, ...], slow_path: bool) -> object:
+    what, *rest = args
+    if what == "spin_on_slow_path":
+        return spin() if slow_path else "fast"
+    if what == "die_on_slow_path":
+        return os.abort() if slow_path else "fast"
+    return DEEDS[what](*rest)
+
+
+def spin() -> object:
+    while True:
+        pass
+
+
+def spin_in_c() -> object:
+    """One bytecode that holds the interpreter for hours."""
+    return pow(3, 10**9)
+
+
+def sleep_in_c() -> object:
+    return ctypes.CDLL(None).sleep(int(ENDLESS_S))
+
+
+def work_for(cpu_s: float) -> float:
+    until = time.process_time() + cpu_s
+    while time.process_time() < until:
+        pass
+    return cpu_s
+
+
+def once(marker: str, deed: str) -> object:
+    """Misbehaves the first time only."""
+    path = Path(marker)
+    if path.exists():
+        return "second time"
+    path.touch()
+    return DEEDS[deed]()
+
+
+def grow(mb: int) -> int:
+    HELD.append(b"x" * (mb << 20))
+    return len(HELD)
+
+
+def fork_and_hold() -> int:
+    """A grandchild that keeps the worker's socket open."""
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(ENDLESS_S)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+
+
+def recurse(depth: int = 0) -> int:
+    return recurse(depth + 1) + 1
+
+
+class Unsendable:
+    def __reduce__(self) -> str:
+        raise TypeError("not to be sent")
+
+
+HELD: list[bytes] = []
+DEEDS: dict[str, Any] = {
+    "echo": lambda value: value,
+    "pid": os.getpid,
+    "environ": lambda name: os.environ.get(name),
+    "main": lambda: getattr(__import__("sys").modules["__main__"], "__file__", ""),
+    "spin": spin,
+    "spin_in_c": spin_in_c,
+    "sleep_in_c": sleep_in_c,
+    "work_for": work_for,
+    "bomb": lambda: bytearray(1 << 40),
+    "grow": grow,
+    "abort": os.abort,
+    "kill_self": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "exit": lambda: os._exit(0),
+    "raise": lambda: [][0],
+    "recurse": recurse,
+    "unsendable": Unsendable,
+    "garble": lambda: Garbled(),
+    "once": once,
+}
+
+
+class Garbled:
+    """Can be sent, but not read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, ("no number",)

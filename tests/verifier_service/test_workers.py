@@ -1,0 +1,383 @@
+"""The pool under faults. Each fault test counts every call that it sent: one outcome, at its own place."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verifier_service.workers import Call, Done, Failed, Outcome, PoolStartError, WorkerPool
+
+FAKE = "tests.verifier_service.fake_judge"
+ITEM_CPU_S = 0.3
+GONE_S = 10.0
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and needs a parent-death signal")
+
+
+def call(*args: Any) -> Call:
+    return Call("score", args)
+
+
+def in_pool(body: Callable[[WorkerPool], Awaitable[Any]], size: int = 2, **settings: Any) -> Any:
+    """Runs the body with a started pool, then checks that close() left neither a process nor a descriptor."""
+    settings = dict[str, Any](item_cpu_s=ITEM_CPU_S, item_wall_s=2.0, preload=(FAKE,)) | settings
+
+    async def started() -> tuple[Any, list[int]]:
+        pool = WorkerPool(size, **settings)
+        await pool.start()
+        try:
+            return await body(pool), pool.pids
+        finally:
+            pids = pool.pids
+            await pool.close()
+            assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+    descriptors = open_descriptors()
+    result, _ = asyncio.run(started())
+    assert open_descriptors() == descriptors
+    return result
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def outcomes_beside(poison: Call, **settings: Any) -> tuple[Outcome, dict[str, int]]:
+    """One bad call among 79 good ones: what became of it, if every good one came back at its own place."""
+
+    async def body(pool: WorkerPool) -> tuple[Outcome, dict[str, int]]:
+        calls = [call("echo", place) for place in range(80)]
+        calls[37] = poison
+        outcomes = await pool.run(calls)
+        assert len(outcomes) == len(calls)
+        good = [outcome for place, outcome in enumerate(outcomes) if place != 37]
+        assert good == [Done(place) for place in range(80) if place != 37]
+        return outcomes[37], dict(pool.stats.kills)
+
+    result: tuple[Outcome, dict[str, int]] = in_pool(body, **settings)
+    return result
+
+
+def code_of(outcome: Outcome) -> str:
+    assert isinstance(outcome, Failed)
+    return outcome.code
+
+
+@pytest.mark.parametrize(
+    "deed, code, reason",
+    [
+        ("spin", "answer_timeout", "cpu"),
+        ("spin_in_c", "answer_timeout", "cpu"),
+        ("bomb", "answer_timeout", "memory"),
+        ("recurse", "answer_timeout", "memory"),
+        ("abort", "worker_lost", "SIGABRT"),
+        ("kill_self", "worker_lost", "SIGKILL"),
+        ("exit", "worker_lost", "exit 0"),
+    ],
+)
+def test_a_call_that_takes_its_worker_down_fails_alone_after_three_runs(
+    deed: str, code: str, reason: str
+) -> None:
+    outcome, kills = outcomes_beside(call(deed))
+    assert code_of(outcome) == code
+    assert kills[reason] == 3
+
+
+def test_a_hang_that_uses_no_cpu_ends_by_the_clock_on_the_wall() -> None:
+    outcome, kills = outcomes_beside(call("sleep_in_c"), item_wall_s=0.3)
+    assert code_of(outcome) == "answer_timeout"
+    assert kills["wall"] == 3
+
+
+@pytest.mark.parametrize("poison", ["spin_on_slow_path", "die_on_slow_path"])
+def test_the_third_run_is_told_to_keep_off_the_slow_path(poison: str) -> None:
+    outcome, kills = outcomes_beside(call(poison))
+    assert outcome == Done("fast")
+    assert sum(kills.values()) == 2
+
+
+@pytest.mark.parametrize("deed", ["spin", "kill_self", "bomb", "abort"])
+def test_a_call_that_fails_once_gets_its_value_on_the_second_run(deed: str, tmp_path: Path) -> None:
+    outcome, kills = outcomes_beside(call("once", str(tmp_path / "marker"), deed))
+    assert outcome == Done("second time")
+    assert sum(kills.values()) == 1
+
+
+@pytest.mark.parametrize("deed", ["raise", "unsendable"])
+def test_an_exception_in_the_judge_is_internal_and_costs_no_worker(deed: str) -> None:
+    outcome, kills = outcomes_beside(call(deed))
+    assert code_of(outcome) == "internal"
+    assert kills == {}
+
+
+def test_a_call_that_cannot_be_pickled_fails_alone() -> None:
+    outcome, kills = outcomes_beside(call("echo", lambda: None))
+    assert code_of(outcome) == "internal"
+    assert kills == {}
+
+
+def test_every_call_of_a_chunk_may_be_bad() -> None:
+    deeds = ["abort", "spin", "raise", "bomb", "kill_self"] * 3
+
+    async def body(pool: WorkerPool) -> list[Outcome]:
+        return await pool.run([call(deed) for deed in deeds])
+
+    codes = {
+        "abort": "worker_lost",
+        "spin": "answer_timeout",
+        "raise": "internal",
+        "bomb": "answer_timeout",
+        "kill_self": "worker_lost",
+    }
+    outcomes = in_pool(body, item_cpu_s=0.1)
+    assert [code_of(outcome) for outcome in outcomes] == [codes[deed] for deed in deeds]
+
+
+def test_a_poisoned_batch_does_not_hold_up_a_good_one() -> None:
+    async def body(pool: WorkerPool) -> None:
+        poisoned = asyncio.ensure_future(pool.run([call("spin")] * 64))
+        good = await asyncio.gather(*(pool.run([call("echo", place)] * 64) for place in range(4)))
+        assert good == [[Done(place)] * 64 for place in range(4)]
+        assert not poisoned.done()
+        assert pool.stats.kills.get("evicted", 0) > 0
+        poisoned.cancel()
+
+    in_pool(body, size=1, item_cpu_s=0.5)
+
+
+def test_heavy_calls_that_end_in_time_are_not_disturbed_where_nobody_waits() -> None:
+    async def body(pool: WorkerPool) -> None:
+        assert await pool.run([call("work_for", 0.12)] * 2) == [Done(0.12)] * 2
+        assert pool.stats.kills == {}
+
+    in_pool(body)
+
+
+def test_heavy_calls_all_end_beside_quick_ones() -> None:
+    async def body(pool: WorkerPool) -> None:
+        calls = [call("work_for", 0.1) if place % 16 == 5 else call("echo", place) for place in range(96)]
+        wanted = [Done(0.1) if place % 16 == 5 else Done(place) for place in range(96)]
+        assert await pool.run(calls) == wanted
+
+    in_pool(body)
+
+
+def test_at_the_deadline_what_ran_and_what_waited_are_told_apart() -> None:
+    async def body(pool: WorkerPool) -> None:
+        calls = [call("sleep_in_c"), *(call("sleep_in_c") for _ in range(9))]
+        outcomes = await pool.run(calls, deadline=time.monotonic() + 0.5)
+        codes = [code_of(outcome) for outcome in outcomes]
+        assert codes.count("deadline") == 1
+        assert codes.count("queue_timeout") == 9
+        assert await pool.run([call("echo", 1)]) == [Done(1)]
+        assert pool.stats.kills == {"abandoned": 1}
+
+    in_pool(body, size=1, item_wall_s=20.0)
+
+
+def test_finished_calls_stand_when_the_deadline_strikes() -> None:
+    async def body(pool: WorkerPool) -> None:
+        calls = [*(call("work_for", 0.004) for _ in range(8)), call("sleep_in_c")]
+        outcomes = await pool.run(calls, deadline=time.monotonic() + 2.0)
+        assert outcomes[:-1] == [Done(0.004)] * 8
+        assert code_of(outcomes[-1]) == "deadline"
+
+    in_pool(body, size=1, item_wall_s=20.0)
+
+
+def test_a_deadline_in_the_past_starts_nothing() -> None:
+    async def body(pool: WorkerPool) -> None:
+        outcomes = await pool.run([call("echo", 1)] * 3, deadline=time.monotonic() - 1)
+        assert [code_of(outcome) for outcome in outcomes] == ["queue_timeout"] * 3
+
+    in_pool(body)
+
+
+def test_a_cancelled_batch_is_abandoned_and_the_pool_goes_on() -> None:
+    async def body(pool: WorkerPool) -> None:
+        batch = asyncio.ensure_future(pool.run([call("spin")] * 40))
+        assert await pool.run([call("echo", 1)]) == [Done(1)]
+        batch.cancel()
+        assert await pool.run([call("echo", 2)] * 40) == [Done(2)] * 40
+        assert pool.stats.queued == 0
+
+    in_pool(body)
+
+
+def test_many_batches_at_once_keep_their_own_outcomes() -> None:
+    async def body(pool: WorkerPool) -> None:
+        batches = [[call("echo", (batch, place)) for place in range(batch % 40)] for batch in range(120)]
+        results = await asyncio.gather(*map(pool.run, batches))
+        wanted = [[Done((batch, place)) for place in range(batch % 40)] for batch in range(120)]
+        assert results == wanted
+
+    in_pool(body)
+
+
+def test_payloads_larger_than_any_pipe_arrive_whole() -> None:
+    async def body(pool: WorkerPool) -> None:
+        texts = [chr(0x4E00 + place) * 1_000_000 for place in range(6)]
+        assert await pool.run([call("echo", text) for text in texts]) == [Done(text) for text in texts]
+
+    in_pool(body)
+
+
+def test_lone_surrogates_survive_the_passage() -> None:
+    async def body(pool: WorkerPool) -> None:
+        assert await pool.run([call("echo", "a\ud800b")]) == [Done("a\ud800b")]
+
+    in_pool(body)
+
+
+def test_an_empty_batch_is_no_work() -> None:
+    async def body(pool: WorkerPool) -> None:
+        assert await pool.run([]) == []
+
+    in_pool(body)
+
+
+def test_killed_idle_workers_are_replaced() -> None:
+    async def body(pool: WorkerPool) -> None:
+        server, *workers = pool.pids
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        assert await pool.run([call("echo", place) for place in range(40)]) == list(map(Done, range(40)))
+        assert pool.pids[0] == server
+        assert not set(workers) & set(pool.pids)
+
+    in_pool(body)
+
+
+def test_a_lost_fork_server_is_replaced_and_no_call_is_lost() -> None:
+    async def body(pool: WorkerPool) -> None:
+        old = pool.pids
+        calls = [call("work_for", 0.002) for _ in range(200)]
+        batch = asyncio.ensure_future(pool.run(calls))
+        await pool.run([call("echo", 1)])
+        os.kill(old[0], signal.SIGKILL)
+        assert await batch == [Done(0.002)] * 200
+        assert not set(old) & set(pool.pids)
+        assert processes_end(old)
+
+    in_pool(body)
+
+
+def test_closing_fails_what_is_unfinished() -> None:
+    async def body(pool: WorkerPool) -> list[Outcome]:
+        batch = asyncio.ensure_future(pool.run([call("spin"), call("echo", 1)]))
+        await pool.run([call("echo", 2)])
+        await pool.close()
+        assert await pool.run([call("echo", 3)]) == [Failed("worker_lost", "the pool is not running")]
+        return await batch
+
+    outcomes = in_pool(body, size=1)
+    assert code_of(outcomes[0]) == "worker_lost"
+
+
+def test_a_worker_is_replaced_after_its_number_of_calls() -> None:
+    async def body(pool: WorkerPool) -> None:
+        seen = set()
+        for _ in range(12):
+            seen |= {str(outcome) for outcome in await pool.run([call("pid")] * 10)}
+        assert len(seen) > 3
+        assert pool.stats.recycled > 0
+        assert pool.stats.kills == {}
+
+    in_pool(body, size=1, recycle_after=20)
+
+
+def test_a_worker_that_grows_is_replaced() -> None:
+    async def body(pool: WorkerPool) -> None:
+        assert await pool.run([call("grow", 200)]) == [Done(1)]
+        assert await pool.run([call("grow", 1)]) == [Done(1)]
+        assert pool.stats.recycled == 1
+
+    in_pool(body, size=1, memory_mb=600)
+
+
+def test_memory_is_limited_in_the_workers_only() -> None:
+    async def body(pool: WorkerPool) -> None:
+        [outcome] = await pool.run([call("grow", 2000)])
+        assert code_of(outcome) == "answer_timeout"
+        assert await pool.run([call("grow", 20)]) == [Done(1)]
+
+    in_pool(body, memory_mb=512)
+
+
+def test_workers_run_one_thread_with_a_fixed_hash_seed() -> None:
+    async def body(pool: WorkerPool) -> list[Outcome]:
+        return await pool.run([call("environ", name) for name in ("OPENBLAS_NUM_THREADS", "PYTHONHASHSEED")])
+
+    assert in_pool(body) == [Done("1"), Done("0")]
+
+
+def test_a_judge_that_cannot_be_imported_says_so_at_the_start() -> None:
+    with pytest.raises(PoolStartError, match="no_such_judge"):
+        in_pool(lambda pool: pool.run([]), preload=("no_such_judge",))
+
+
+def test_a_pool_without_workers_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        WorkerPool(0)
+
+
+SCRIPT = """
+import asyncio, os, signal, sys
+from verifier_service.workers import Call, WorkerPool
+print("main runs", flush=True)
+
+async def main():
+    pool = WorkerPool(2, preload=("tests.verifier_service.fake_judge",))
+    await pool.start()
+    batch = asyncio.ensure_future(pool.run([Call("score", ("sleep_in_c",))] * 2))
+    [done] = await pool.run([Call("score", ("main",))])
+    print(repr(done.value), *pool.pids, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+def test_workers_die_with_their_parent_and_never_import_its_main_module(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, script],
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    first, second = done.stdout.splitlines()
+    main, *pids = second.split()
+    assert done.returncode == -signal.SIGKILL
+    assert first == "main runs"
+    assert str(script) not in main
+    assert processes_end(map(int, pids))
+
+
+def processes_end(pids: Iterable[int]) -> bool:
+    """Waits, on the kernel's own notice, until none of the processes runs."""
+    until = time.monotonic() + GONE_S
+    for pid in pids:
+        try:
+            fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            ready, _, _ = select.select([fd], [], [], max(0.0, until - time.monotonic()))
+        finally:
+            os.close(fd)
+        if not ready:
+            return False
+    return True

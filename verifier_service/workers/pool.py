@@ -1,0 +1,471 @@
+"""The pool: deals calls out to workers, watches their clocks, and sees that every call gets one outcome.
+
+Workers are of two lanes. At most `size` of them work off chunks, briskly. One that sits on a heavy answer
+is moved to the slow lane, gives up the rest of its chunk, and another takes its place; so a poisoned batch
+holds up nobody, itself included. What was killed for its weight runs again there, alone.
+"""
+
+import asyncio
+import itertools
+import logging
+import math
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from verifier_service.workers.batch import Batch, Blame, Task
+from verifier_service.workers.calls import Call, Done, Failed, Outcome, PoolStats
+from verifier_service.workers.handle import NS, Worker
+from verifier_service.workers.spawner import Listeners, Spawner
+from verifier_service.workers.wire import framed
+from verifier_service.workers.worker import HEAVY, OK, Ended
+
+CHUNK = 32
+SPARE = 1  # born and warm, to take over at once where a worker is killed or sidelined
+TICK_S = 0.02
+SLOW_CPU_NS = 50_000_000
+SLOW_WALL_NS = NS  # for a worker that sleeps: far above what a busy machine does to a quick answer
+WALL_FACTOR = 8  # wall limit over CPU limit: only for hangs that use no CPU, and the machine may be busy
+START_LIMIT_S = 30.0
+START_TRIES = 3
+LONGEST_PAUSE_S = 5.0
+RSS_CHECK = 512  # calls between two looks at a worker's memory
+# Reasons for which the answer is to blame; every other end of a worker is its own or ours.
+TOO_HEAVY = frozenset({"cpu", "wall", "memory"})
+
+log = logging.getLogger(__name__)
+
+
+class PoolStartError(RuntimeError):
+    """No worker could be started: the judge cannot be imported, or the memory limit is too low."""
+
+
+class WorkerPool:
+    """Killable workers for one event loop. Not thread-safe: local.py shows how to use it from threads.
+
+    size: workers in the quick lane; up to as many again may sit on heavy answers, and one is spare.
+    item_cpu_s: CPU seconds that one call may take in one run; item_wall_s: the same by the clock on the
+    wall, for hangs that use no CPU (default: 8 times as much).  memory_mb: address space of a worker.
+    recycle_after: calls after which a worker is replaced; it is too when it has grown by a quarter of
+    memory_mb.  preload: modules that the fork server imports; the first one is the judge.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        item_cpu_s: float = 1.5,
+        item_wall_s: float | None = None,
+        memory_mb: int = 1024,
+        recycle_after: int = 20000,
+        preload: Sequence[str] = ("verifier_service.judge",),
+    ) -> None:
+        if size < 1:
+            raise ValueError(f"a pool needs at least one worker, not {size}")
+        self.size = size
+        self._cpu_ns = int(item_cpu_s * NS)
+        self._wall_ns = int((item_wall_s or item_cpu_s * WALL_FACTOR) * NS)
+        self._memory_mb = memory_mb
+        self._recycle_after = recycle_after
+        self._preload = tuple(preload)
+        self._counts = PoolStats(size)
+        self._numbers = itertools.count(1)  # of workers, chunks and calls alike; 0 stands for none
+        self._workers: dict[int, Worker] = {}
+        self._batches: dict[int, Batch] = {}
+        self._turns: deque[Batch] = deque()  # batches with calls in waiting: one chunk each in turn
+        self._suspects: deque[Task] = deque()  # to run alone, in the slow lane
+        self._spawner: Spawner | None = None
+        self._ticking: asyncio.TimerHandle | None = None
+        self._failed_starts = 0
+        self._paused = False
+        self._closing = False
+        self._started: asyncio.Future[None] | None = None
+
+    # ---------------------------------------------------------------- life
+
+    async def start(self) -> None:
+        """Returns when `size` workers are ready. Raises PoolStartError."""
+        self._loop = asyncio.get_running_loop()
+        self._started = self._loop.create_future()
+        self._launch()
+        try:
+            await self._started
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Fails what is unfinished and ends every process of the pool."""
+        self._closing = True
+        gone = Failed("worker_lost", "the pool was closed")
+        for batch in list(self._batches.values()):
+            batch.fail_rest(gone, gone)
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self._spawner is not None:
+            await self._spawner.close()
+            self._spawner = None
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+
+    @property
+    def stats(self) -> PoolStats:
+        workers = self._workers.values()
+        self._counts.ready = sum(worker.ready and not worker.doom for worker in workers)
+        self._counts.busy = sum(bool(worker.chunk) for worker in workers)
+        self._counts.slow = sum(worker.slow for worker in workers)
+        self._counts.queued = len(self._suspects) + sum(len(batch.waiting) for batch in self._turns)
+        return self._counts
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the pool now: the fork server first, then the workers."""
+        server = [self._spawner.pid] if self._spawner is not None else []
+        return server + [worker.pid for worker in self._workers.values() if worker.pid]
+
+    # ---------------------------------------------------------------- calls
+
+    async def run(self, calls: Sequence[Call], *, deadline: float | None = None) -> list[Outcome]:
+        """One outcome per call, in their order, whatever happens to the workers.
+
+        deadline: instant of `time.monotonic()` at which what is unfinished fails: "queue_timeout" where it
+        never started, "deadline" where it did. A caller that is cancelled abandons its calls.
+        """
+        batch = Batch(calls, asyncio.get_running_loop().create_future())
+        if not calls:
+            return []
+        if self._closing or self._started is None:
+            gone = Failed("worker_lost", "the pool is not running")
+            batch.fail_rest(gone, gone)
+            return batch.outcomes
+        self._counts.calls += len(calls)
+        number = next(self._numbers)
+        self._batches[number] = batch
+        self._turns.append(batch)
+        alarm = self._alarm(batch, deadline)
+        self._dispatch()
+        try:
+            await batch.done
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            del self._batches[number]
+            self._abandon(batch)
+        return batch.outcomes
+
+    def _alarm(self, batch: Batch, deadline: float | None) -> asyncio.TimerHandle | None:
+        if deadline is None:
+            return None
+        left = deadline - time.monotonic()
+        if left <= 0:
+            self._expire(batch)
+        return self._loop.call_later(left, self._expire, batch)
+
+    def _expire(self, batch: Batch) -> None:
+        for worker in self._workers.values():
+            at = worker.page.running.seq
+            for seq, task in worker.tasks.items():
+                task.started |= seq <= at  # done and not yet reported, or running now
+        batch.fail_rest(
+            Failed("deadline", "the request's time ended while the item was graded"),
+            Failed("queue_timeout", "the request's time ended before the item's turn came"),
+        )
+
+    def _abandon(self, batch: Batch) -> None:
+        """Nobody waits for it any more: its calls are not started, and those that run may end."""
+        for task in batch.tasks:
+            task.settled = True
+        batch.waiting.clear()
+        for worker in self._workers.values():
+            if worker.tasks and all(task.settled for task in worker.tasks.values()):
+                worker.page.revoke(worker.chunk)
+
+    # ---------------------------------------------------------------- dealing out
+
+    def _dispatch(self) -> None:
+        """Gives work to whoever may have some, and sees to it that there are enough workers."""
+        while self._suspects and self._slow() < self._slow_lane():
+            worker = self._pick(lambda worker: worker.idle and not worker.served)
+            if worker is None:
+                self._want_fresh()
+                break
+            task = self._suspects.popleft()
+            if not task.settled:
+                worker.slow = self._give(worker, [task])
+        while self._turns and self._brisk_at_work() < self.size:
+            worker = self._pick(lambda worker: worker.idle)
+            if worker is None:
+                break
+            batch = self._turns.popleft()
+            tasks = batch.take(min(CHUNK, math.ceil(len(batch.waiting) / self.size)))
+            if batch.waiting:
+                self._turns.append(batch)
+            if tasks:
+                self._give(worker, tasks)
+        self._fill()
+        self._tick_on()
+
+    def _pick(self, fits: Callable[[Worker], bool]) -> Worker | None:
+        """Of the fitting workers the one that has worked most: the fresh ones are kept for retries."""
+        return max(filter(fits, self._workers.values()), key=lambda worker: worker.served, default=None)
+
+    def _want_fresh(self) -> None:
+        if not any(worker.brisk and not worker.served for worker in self._workers.values()):
+            worn = self._pick(lambda worker: worker.idle)
+            if worn is not None:
+                worn.dismiss()
+
+    def _brisk_at_work(self) -> int:
+        return sum(bool(worker.chunk) and worker.brisk for worker in self._workers.values())
+
+    def _slow(self) -> int:
+        return sum(worker.slow and not worker.doom for worker in self._workers.values())
+
+    def _slow_lane(self) -> int:
+        """How many workers heavy answers may hold: half the size, or all of it where nobody else waits."""
+        return max(1, self.size // 2) if self._turns else self.size
+
+    def _give(self, worker: Worker, tasks: list[Task]) -> bool:
+        """Sends the tasks, less those that cannot be sent; whether any went."""
+        chunk = next(self._numbers)
+        try:
+            worker.give(chunk, {next(self._numbers): task for task in tasks})
+        except Exception:  # noqa: BLE001  pickle raises whatever an object's own code raises
+            tasks = [task for task in tasks if self._sendable(task)]
+            if tasks:
+                worker.give(chunk, {next(self._numbers): task for task in tasks})
+        return bool(tasks)
+
+    @staticmethod
+    def _sendable(task: Task) -> bool:
+        try:
+            framed(task.order)
+        except Exception as error:  # noqa: BLE001
+            task.settle(Failed("internal", f"the call cannot be sent: {type(error).__name__}"))
+            return False
+        return True
+
+    def _send_back(self, tasks: Iterable[Task]) -> None:
+        """Calls that did nothing wrong go to the head of their own batch."""
+        for task in reversed(list(tasks)):
+            if task.settled:
+                continue
+            if task.strikes:
+                self._suspects.append(task)
+                continue
+            if not task.batch.waiting:
+                self._turns.appendleft(task.batch)
+            task.batch.waiting.appendleft(task)
+
+    # ---------------------------------------------------------------- what workers say
+
+    def _on_report(self, worker: Worker, results: list[Ended], resting: bool) -> None:
+        for seq, how, value in results:
+            worker.served += 1
+            task = worker.tasks.pop(seq, None)
+            if task is None:
+                continue  # it was taken from this worker, and runs elsewhere
+            if how == OK:
+                task.settle(Done(value))
+            elif how == HEAVY:
+                self._strike(task, "answer", f"memory ({value})")
+                self._doom(worker, "memory")
+            else:
+                log.error("the judge raised: %s", value)
+                task.settle(Failed("internal", value))
+        if resting:
+            self._on_rest(worker)
+
+    def _on_rest(self, worker: Worker) -> None:
+        self._send_back(worker.tasks.values())
+        worker.tasks, worker.chunk, worker.slow = {}, 0, False
+        if not worker.ready:
+            worker.ready = True
+            self._failed_starts = 0
+            self._note_start()
+        if self._worn(worker):
+            self._counts.recycled += 1
+            worker.dismiss()
+        elif sum(other.brisk for other in self._workers.values()) > self.size + SPARE:
+            worker.dismiss()
+        self._dispatch()
+
+    def _worn(self, worker: Worker) -> bool:
+        if worker.served >= self._recycle_after:
+            return True
+        if not worker.served or worker.served < worker.next_rss_check:
+            return False
+        worker.next_rss_check = worker.served + RSS_CHECK
+        return worker.rss_mb() - worker.rss_at_birth_mb > self._memory_mb / 4
+
+    def _on_end(self, worker: Worker) -> None:
+        """Its socket is closed: it is dead or dying, and if it is neither, it had better be."""
+        if self._spawner is not None and worker.number in self._workers:
+            self._spawner.kill(worker.number)
+
+    def _on_exit(self, number: int, status: int) -> None:
+        worker = self._workers.pop(number, None)
+        if worker is None:
+            return
+        self._bury(worker, _ending(status))
+        self._dispatch()
+
+    def _bury(self, worker: Worker, ending: str) -> None:
+        """What it has finished stands; the call it was at is struck; the others did nothing wrong."""
+        worker.drain()
+        culprit = worker.current()
+        worker.close()
+        others = [task for task in worker.tasks.values() if task is not culprit]
+        if not (worker.doom or worker.retiring):
+            self._count_kill(ending)
+        if not worker.ready and not worker.retiring:
+            self._on_failed_start(worker.doom or ending)
+        if culprit is not None:
+            if worker.doom in {"evicted", "memory"}:  # moved without blame; or the blame is already laid
+                culprit.started = True
+                self._suspects.append(culprit)
+            else:
+                reason = worker.doom or ending
+                self._strike(culprit, "answer" if reason in TOO_HEAVY else "worker", reason)
+        self._send_back(others)
+
+    def _strike(self, task: Task, blame: Blame, reason: str) -> None:
+        if task.strike(blame, reason):
+            self._counts.retries += 1
+            self._suspects.append(task)
+
+    # ---------------------------------------------------------------- the clock
+
+    def _tick_on(self) -> None:
+        if self._ticking is None and any(worker.chunk for worker in self._workers.values()):
+            self._ticking = self._loop.call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = None
+        for worker in list(self._workers.values()):
+            if worker.chunk and not worker.doom:
+                self._watch(worker)
+        self._dispatch()
+
+    def _watch(self, worker: Worker) -> None:
+        running = worker.page.running
+        if running != worker.seen:  # another call than at the last look, or a start half written
+            worker.seen = running
+            return
+        wall = time.monotonic_ns() - (running.wall_ns or worker.sent_ns)
+        if wall < SLOW_CPU_NS:
+            return
+        total = worker.cpu_ns()
+        cpu = wall if total is None else total - running.cpu_ns
+        if all(task.settled for task in worker.tasks.values()):
+            self._doom(worker, "abandoned")
+        elif not running.seq:
+            if wall > self._wall_ns:
+                self._doom(worker, "stuck")
+        elif cpu > self._cpu_ns:
+            self._doom(worker, "cpu")
+        elif wall > self._wall_ns:
+            self._doom(worker, "wall")
+        elif not worker.slow and (cpu > SLOW_CPU_NS or wall > SLOW_WALL_NS):
+            self._sideline(worker, running.seq)
+
+    def _sideline(self, worker: Worker, seq: int) -> None:
+        """Leaves the worker alone with its heavy call, or ends it where too many sit on such calls."""
+        worker.page.revoke(worker.chunk)
+        others = [task for number, task in worker.tasks.items() if number != seq]
+        worker.tasks = {number: task for number, task in worker.tasks.items() if number == seq}
+        self._send_back(others)
+        if self._slow() < self._slow_lane():
+            worker.slow = True
+        else:
+            self._doom(worker, "evicted")
+
+    def _doom(self, worker: Worker, reason: str) -> None:
+        if worker.doom or self._spawner is None:
+            return
+        worker.doom = reason
+        self._count_kill(reason)
+        self._spawner.kill(worker.number)
+
+    def _count_kill(self, reason: str) -> None:
+        log.warning("a worker ends: %s", reason)
+        self._counts.kills[reason] = self._counts.kills.get(reason, 0) + 1
+
+    # ---------------------------------------------------------------- births
+
+    def _launch(self) -> None:
+        if not self._closing:
+            listeners = Listeners(self._fill, self._on_born, self._on_exit, self._on_lost)
+            self._spawner = Spawner(self._preload, self._memory_mb, listeners)
+
+    def _fill(self) -> None:
+        """Keeps `size` brisk workers and the spare, born or about to be."""
+        if self._spawner is None or not self._spawner.ready or self._paused or self._closing:
+            return
+        missing = self.size + SPARE - sum(worker.brisk for worker in self._workers.values())
+        for _ in range(missing):
+            worker = Worker(next(self._numbers), self._on_report, self._on_end)
+            self._workers[worker.number] = worker
+            self._counts.births += 1
+            worker.hand_over(self._spawner.bear)
+            self._loop.call_later(START_LIMIT_S, self._check_started, worker)
+
+    def _on_born(self, number: int, pid: int) -> None:
+        worker = self._workers.get(number)
+        if worker is not None:
+            worker.pid = pid
+            worker.rss_at_birth_mb = worker.rss_mb()
+
+    def _check_started(self, worker: Worker) -> None:
+        if not worker.ready and worker.number in self._workers:
+            self._doom(worker, "start")
+
+    def _note_start(self) -> None:
+        ready = sum(worker.ready for worker in self._workers.values())
+        if self._started is not None and not self._started.done() and ready >= self.size:
+            self._started.set_result(None)
+
+    def _on_failed_start(self, reason: str) -> None:
+        self._failed_starts += 1
+        if self._failed_starts >= START_TRIES:
+            self._refuse_start(f"workers end before they are ready: {reason}")
+        self._paused = True
+        self._loop.call_later(self._pause_s(), self._resume)
+
+    def _resume(self) -> None:
+        self._paused = False
+        if not self._closing:
+            self._dispatch()
+
+    def _on_lost(self, why: str) -> None:
+        """The fork server is gone and its workers with it: all anew."""
+        if self._closing or self._spawner is None:
+            return
+        self._spawner.bury()
+        self._spawner = None
+        self._failed_starts += 1
+        self._refuse_start(why or "the fork server ended; see its messages above")
+        log.error("the fork server is lost: %s", why or "it ended")
+        workers, self._workers = list(self._workers.values()), {}
+        for worker in workers:
+            self._bury(worker, "forkserver")
+        self._loop.call_later(self._pause_s(), self._launch)
+
+    def _pause_s(self) -> float:
+        return float(min(LONGEST_PAUSE_S, 0.02 * 2**self._failed_starts))
+
+    def _refuse_start(self, why: str) -> None:
+        if self._started is not None and not self._started.done():
+            self._started.set_exception(PoolStartError(why))
+
+
+def _ending(status: int) -> str:
+    """How a process ended, in a word: "SIGKILL", "exit 1"."""
+    if status < 0:
+        try:
+            return signal.Signals(-status).name
+        except ValueError:
+            return f"signal {-status}"
+    return f"exit {status}"

@@ -1,0 +1,128 @@
+"""Between the processes of the pool: framed messages on a socket, and a page of shared memory per worker.
+
+What changes with every item (which one is running, since when) is written to the page and costs no system
+call; only chunks and results travel on the socket.
+"""
+
+import io
+import mmap
+import os
+import pickle
+import socket
+import struct
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+Bytes = bytes | bytearray | memoryview
+
+HEADER = struct.Struct("<I")
+# Orders to the fork server: what to do, and to which worker.
+ORDER = struct.Struct("<cxxxI")
+BEAR, KILL = b"b", b"k"
+NEVER_BORN = 255  # told as the exit status of a worker that could not be forked
+PAGE_BYTES = mmap.PAGESIZE
+_RUNNING = struct.Struct("<QQQ")
+_REVOKED = struct.Struct("<Q")
+_REVOKED_AT = 64  # another cache line: the parent writes it, the worker writes the rest
+
+
+def framed(message: object) -> memoryview:
+    """The pickled message behind its length, without a second copy of a large one."""
+    buffer = io.BytesIO()
+    buffer.write(bytes(HEADER.size))
+    pickle.dump(message, buffer, pickle.HIGHEST_PROTOCOL)
+    view = buffer.getbuffer()
+    HEADER.pack_into(view, 0, len(view) - HEADER.size)
+    return view
+
+
+def read_frame(sock: socket.socket) -> Any:
+    """The next message of a blocking socket. Raises EOFError where the other side is gone."""
+    (size,) = HEADER.unpack(_read_exactly(sock, HEADER.size))
+    return pickle.loads(_read_exactly(sock, size))
+
+
+def _read_exactly(sock: socket.socket, size: int) -> bytearray:
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        got = sock.recv_into(view)
+        if not got:
+            raise EOFError
+        view = view[got:]
+    return data
+
+
+class Frames:
+    """Cuts a stream of bytes into messages."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: Bytes) -> list[Any]:
+        """Takes what has arrived and returns the messages that are now complete."""
+        self._data += data
+        messages, at = [], 0
+        with memoryview(self._data) as view:
+            while len(view) - at >= HEADER.size:
+                (size,) = HEADER.unpack_from(view, at)
+                end = at + HEADER.size + size
+                if end > len(view):
+                    break
+                messages.append(pickle.loads(view[at + HEADER.size : end]))
+                at = end
+        del self._data[:at]
+        return messages
+
+
+class Running(NamedTuple):
+    """The call that a worker is at (its number, 0 for none), with CPU clock and time at its start."""
+
+    seq: int
+    cpu_ns: int
+    wall_ns: int
+
+
+class Page:
+    """The shared page of one worker.
+
+    Nothing locks it, so a reader may see a start half written: act on it only when it reads the same twice.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._map = mmap.mmap(fd, PAGE_BYTES)
+
+    def begin(self, seq: int) -> None:
+        _RUNNING.pack_into(self._map, 0, seq, time.process_time_ns(), time.monotonic_ns())
+
+    def rest(self) -> None:
+        _RUNNING.pack_into(self._map, 0, 0, 0, 0)
+
+    @property
+    def running(self) -> Running:
+        return Running(*_RUNNING.unpack_from(self._map, 0))
+
+    def revoke(self, chunk: int) -> None:
+        """Asks the worker to start nothing more of this chunk."""
+        _REVOKED.pack_into(self._map, _REVOKED_AT, chunk)
+
+    @property
+    def revoked(self) -> int:
+        (chunk,) = _REVOKED.unpack_from(self._map, _REVOKED_AT)
+        return int(chunk)
+
+    def close(self) -> None:
+        self._map.close()
+
+
+def new_page_fd() -> int:
+    """Descriptor of a fresh page of zeros that two processes can map."""
+    if sys.platform == "linux":
+        fd = os.memfd_create("verifier-worker")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, PAGE_BYTES)
+    return fd
