@@ -1,12 +1,37 @@
 """The command `grpo`. Torch is imported by the commands that need it, never at the top."""
 
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from grpo_trainer import __version__
+from grpo_trainer.config import TrainConfig
+from grpo_trainer.contradictions import advice, missing
+from grpo_trainer.loading import ConfigError, load_config, options, preset_names, preset_summary, preset_text
+from grpo_trainer.plan import GIB, BatchPlan, MemoryPlan, batch_plan, memory_plan, shape_of
 
-app = typer.Typer(name="grpo", no_args_is_help=True, add_completion=False)
+app = typer.Typer(name="grpo", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
+
+WRONG_USE = 2
+T = TypeVar("T")
+
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", "-p", metavar="NAME", help="Start from a shipped config (`grpo presets`)."),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="A TOML file of your own, over the preset."),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE...", help="Single options, over both: `optimizer.lr=1e-6`."),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -21,4 +46,158 @@ def grpo(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Train a language model on verifiable rewards."""
+    """Train a language model on verifiable rewards.
+
+    A run is a config: a preset (`--preset r1-zero`), a file of your own (`--config mine.toml`) and single
+    options (`batch.group_size=8`), each over the one before. `grpo presets` lists the papers that are
+    shipped, `grpo options` every option, `grpo plan` what a config costs before anything is loaded.
+    """
+
+
+@app.command()
+def presets(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Print this one as it is written.")
+    ] = None,
+) -> None:
+    """List the shipped configs, or print one with the source of each number.
+
+    Copy one to start your own: `grpo presets r1-zero > mine.toml`, then `grpo plan --config mine.toml`.
+    """
+    if name is not None:
+        typer.echo(_or_exit(lambda: preset_text(name)), nl=False)
+        return
+    table = Table("preset", "what it is", box=None, pad_edge=False)
+    for preset in preset_names():
+        table.add_row(f"[bold]{preset}[/bold]", preset_summary(preset))
+    Console().print(table)
+
+
+@app.command("options")
+def list_options(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORD...]", help="Only options that contain a word: kl, length."),
+    ] = None,
+) -> None:
+    """List every option of a run with its default and meaning.
+
+    Names are dotted: `batch.group_size` is `group_size` in the table `[batch]` of a TOML file, and
+    `batch.group_size=8` on the command line. An option without a default comes from the preset or from you.
+    """
+    table = Table("option", "default", "meaning", box=None, pad_edge=False)
+    for name, default, text in options():
+        if not words or any(word in name for word in words):
+            table.add_row(f"[bold]{name}[/bold]", default, text)
+    if not table.row_count:
+        _exit([f"no option contains {' or '.join(words or [])}; all of them: grpo options"])
+    Console().print(table)
+
+
+@app.command()
+def plan(
+    overrides: Overrides = None,
+    preset: Preset = None,
+    config: ConfigFile = None,
+    gpu_memory: Annotated[
+        float | None, typer.Option("--gpu-memory", metavar="GIB", min=0.1, help="Say whether the run fits.")
+    ] = None,
+) -> None:
+    """Work out what a run needs: batches, tokens, memory. Loads nothing and takes no time.
+
+    Tokens are upper bounds, with every answer as long as allowed; memory is an estimate from them, for one
+    device without sharding. It needs the sizes of the model: from config.json where `model.path` is a
+    directory, else from `[model.shape]`. Exit code 1: the run does not fit into `--gpu-memory`.
+
+    Try: `grpo plan --preset single-gpu-0.5b --gpu-memory 24 sampling.max_tokens=2048`
+    """
+    settings = _or_exit(lambda: load_config(preset, config, overrides or []))
+    shape = _or_exit(lambda: shape_of(settings))
+    console = Console()
+    console.print(_batch_table(settings, batch_plan(settings)))
+    memory = None if shape is None else memory_plan(settings, shape)
+    console.print()
+    if memory is None:
+        console.print(
+            "Memory: unknown. Set model.path to a directory with config.json, or fill \\[model.shape]."
+        )
+    else:
+        console.print(_memory_table(settings, memory))
+    for line in [*missing(settings), *advice(settings)]:
+        console.print(f"[yellow]note:[/yellow] {line}", highlight=False)
+    if gpu_memory is not None:
+        _judge_fit(console, memory, gpu_memory)
+
+
+def _judge_fit(console: Console, memory: MemoryPlan | None, gpu_memory: float) -> None:
+    if memory is None:
+        _exit(["--gpu-memory needs the sizes of the model: set model.path or [model.shape]"])
+    needed = memory.peak / GIB
+    if needed <= gpu_memory:
+        console.print(f"[green]fits[/green]: {needed:.1f} of {gpu_memory:g} GiB")
+        return
+    console.print(
+        f"[red]does not fit[/red]: {needed:.1f} of {gpu_memory:g} GiB. What helps, in this order: "
+        "batch.micro_batch, sampling.batch, model.gradient_checkpointing=true, sampling.max_tokens"
+    )
+    raise typer.Exit(1)
+
+
+def _batch_table(config: TrainConfig, counts: BatchPlan) -> Table:
+    table = Table("batches", "", "", box=None, pad_edge=False)
+    batch = config.batch
+    how = {
+        "rounds": "of sampling: steps / (steps_per_rollout x passes)",
+        "steps": "updates of the weights",
+        "questions_per_step": f"answers / group size {batch.group_size}",
+        "answers_per_step": "batch.answers_per_step",
+        "micro_batches_per_step": f"of {batch.micro_batch} answers; the gradient does not depend on it",
+        "questions_per_rollout": f"of one step x {batch.steps_per_rollout}",
+        "answers_per_rollout": f"of one step x {batch.steps_per_rollout}",
+        "longest_answer": "tokens, at the end of the schedule",
+        "tokens_per_rollout": "at most, without prompts",
+        "questions": "in the whole run, repeats included",
+        "answers": "in the whole run",
+    }
+    for field in fields(counts):
+        value = getattr(counts, field.name)
+        table.add_row(field.name.replace("_", " "), f"[bold]{value:,}[/bold]", how[field.name])
+    table.columns[1].justify = "right"
+    return table
+
+
+def _memory_table(config: TrainConfig, memory: MemoryPlan) -> Table:
+    table = Table("memory", "GiB", "", box=None, pad_edge=False)
+    table.columns[1].justify = "right"
+    precision = config.model.precision
+    rows = {
+        "weights": (memory.weights, f"{memory.parameters:,} parameters"),
+        "gradients": (memory.gradients, "in the type of the weights"),
+        "optimizer": (memory.optimizer, "two moments of AdamW"),
+        "half copy": (
+            memory.half_copy,
+            "of the weights, in bfloat16" if memory.half_copy else f"none in {precision}",
+        ),
+        "reference": (memory.reference, f'reference.update="{config.reference.update}"'),
+        "engine's cache": (memory.cache, "keys and values of the answers generated at once"),
+        "activations": (memory.activations, f"a micro-batch of {config.batch.micro_batch} longest answers"),
+        "logits": (memory.logits, f"chunks of {config.model.head_chunk} tokens"),
+        "[bold]peak[/bold]": (memory.peak, "fixed parts + the larger of cache and (activations + logits)"),
+    }
+    for name, (size, how) in rows.items():
+        table.add_row(name, f"{size / GIB:.2f}", how)
+    return table
+
+
+def _or_exit(compute: Callable[[], T]) -> T:
+    """The value, or the problems of the config on stderr and exit code 2."""
+    try:
+        return compute()
+    except ConfigError as error:
+        _exit(error.problems)
+
+
+def _exit(problems: Sequence[str]) -> NoReturn:
+    for problem in problems:
+        typer.echo(f"error: {problem}", err=True)
+    raise typer.Exit(WRONG_USE)

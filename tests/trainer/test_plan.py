@@ -1,0 +1,156 @@
+"""The arithmetic of grpo plan, held against modules that exist."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grpo_trainer.config import ShapeConfig
+from grpo_trainer.loading import ConfigError, load_config
+from grpo_trainer.plan import (
+    GIB,
+    activations_per_token,
+    batch_plan,
+    cache_per_token,
+    memory_plan,
+    parameter_count,
+    shape_of,
+)
+
+SMALL = ShapeConfig(
+    layers=3, hidden=128, intermediate=384, heads=4, kv_heads=2, vocab=64, tied=True, qkv_bias=True
+)
+
+
+def shape(preset: str) -> ShapeConfig:
+    found = load_config(preset).model.shape
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "preset, billions",
+    [("single-gpu-0.5b", 0.494), ("dr-grpo", 7.62), ("dapo", 32.8), ("deepseekmath", 6.91)],
+)
+def test_parameters_of_known_models(preset: str, billions: float) -> None:
+    assert parameter_count(shape(preset)) / 1e9 == pytest.approx(billions, rel=0.005)
+
+
+def test_batches_of_r1_zero() -> None:
+    plan = batch_plan(load_config("r1-zero"))
+    assert (plan.rounds, plan.questions_per_rollout, plan.answers_per_rollout) == (650, 512, 8192)
+    assert (plan.questions_per_step, plan.micro_batches_per_step) == (32, 64)
+    assert plan.longest_answer == 65536
+    assert plan.questions == 10400 * 32
+
+
+def test_a_last_smaller_micro_batch_counts() -> None:
+    assert (
+        batch_plan(load_config("tiny-cpu", overrides=["batch.micro_batch=100"])).micro_batches_per_step == 2
+    )
+
+
+def test_memory_adds_up() -> None:
+    config = load_config("single-gpu-0.5b")
+    plan = memory_plan(config, shape("single-gpu-0.5b"))
+    assert plan.weights == plan.gradients == 4 * plan.parameters
+    assert plan.optimizer == 8 * plan.parameters
+    assert plan.half_copy == 2 * plan.parameters
+    assert plan.reference == 0
+    assert plan.cache == 128 * (512 + 512) * cache_per_token(shape("single-gpu-0.5b"), 2)
+    assert plan.peak == plan.fixed + max(plan.cache, plan.activations + plan.logits)
+    assert plan.peak < 24 * GIB, "the preset promises one GPU of 24 GB"
+
+
+def test_each_knob_moves_its_part_alone() -> None:
+    base, sizes = load_config("deepseekmath"), shape("deepseekmath")
+    plan = memory_plan(base, sizes)
+
+    def changed(*words: str) -> set[str]:
+        other = memory_plan(load_config("deepseekmath", overrides=words), sizes)
+        return {name for name in plan.__slots__ if getattr(plan, name) != getattr(other, name)}
+
+    assert changed("sampling.batch=64") == {"cache"}
+    assert changed("model.head_chunk=512") == {"logits"}
+    assert changed("model.gradient_checkpointing=false") == {"activations"}
+    assert changed("batch.micro_batch=4") == {"activations"}
+    assert changed("kl.beta=0", "reference.update=none") == {"reference"}
+
+
+def test_the_shape_is_read_from_the_checkpoint_first(tmp_path: Path) -> None:
+    values = {
+        "model_type": "qwen2",
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 50,
+        "tie_word_embeddings": True,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    found = shape_of(load_config("tiny-cpu", overrides=[f"model.path={tmp_path}"]))
+    assert found == ShapeConfig(
+        layers=2, hidden=64, intermediate=128, heads=4, kv_heads=2, vocab=50, tied=True, qkv_bias=True
+    )
+    del values["intermediate_size"]
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    with pytest.raises(ConfigError, match="'intermediate_size'"):
+        shape_of(load_config("tiny-cpu", overrides=[f"model.path={tmp_path}"]))
+
+
+def test_without_checkpoint_and_shape_nothing_is_guessed() -> None:
+    assert shape_of(load_config("r1-zero")) is None
+
+
+def qwen2(layers: int) -> Any:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    sizes = transformers.Qwen2Config(
+        hidden_size=SMALL.hidden,
+        intermediate_size=SMALL.intermediate,
+        num_attention_heads=SMALL.heads,
+        num_key_value_heads=SMALL.kv_heads,
+        num_hidden_layers=layers,
+        vocab_size=SMALL.vocab,
+        tie_word_embeddings=True,
+        attn_implementation="sdpa",
+    )
+    return transformers.Qwen2ForCausalLM(sizes)
+
+
+def bytes_kept(layers: int, *, half: bool, tokens: tuple[int, int]) -> int:
+    """Bytes that the backward pass keeps, the weights and their half copies apart."""
+    import torch
+
+    model, storages = qwen2(layers), {}
+    weights = {tuple(p.shape) for p in model.parameters()} | {
+        tuple(p.T.shape) for p in model.parameters() if p.ndim == 2
+    }
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        if tuple(tensor.shape) not in weights:
+            storages[tensor.untyped_storage().data_ptr()] = (tensor.untyped_storage().nbytes(), tensor)
+        return tensor
+
+    with (
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        torch.autocast("cpu", dtype=torch.bfloat16, enabled=half),
+    ):
+        model.model(torch.zeros(tokens, dtype=torch.int64))
+    return sum(size for size, _ in storages.values())
+
+
+def test_parameters_are_those_of_the_real_module() -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install ./trainer")
+    assert sum(p.numel() for p in qwen2(SMALL.layers).parameters()) == parameter_count(SMALL)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_activations_are_those_that_the_real_module_keeps(half: bool) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install ./trainer")
+    tokens = (2, 128)
+    one, three = (bytes_kept(n, half=half, tokens=tokens) for n in (1, 3))
+    measured = (three - one) / 2 / (tokens[0] * tokens[1])
+    expected = activations_per_token(SMALL, 2 if half else 4, checkpointing=False) / SMALL.layers
+    assert expected == pytest.approx(measured, rel=0.1)

@@ -1,0 +1,198 @@
+"""Options that cannot be meant together, and options that would do nothing: each with its fix.
+
+`contradictions` refuses a config; `advice` lists what is allowed but seldom meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from grpo_trainer.config import TrainConfig
+
+
+def contradictions(config: TrainConfig) -> list[str]:
+    """Every problem of the config, one line each: what is wrong, and what to write instead."""
+    checks = (_batch, _sampling, _template, _loss, _kl, _reference, _advantage, _correction)
+    return [problem for check in checks for problem in check(config)]
+
+
+def advice(config: TrainConfig) -> list[str]:
+    """What is allowed, and yet worth a second look before hours are spent on it."""
+    return list(_advice(config))
+
+
+def missing(config: TrainConfig) -> list[str]:
+    """What a preset leaves to its user and a run cannot start without."""
+    wanted = {
+        "model.path": (config.model.path, "a checkpoint directory or hub name"),
+        "data.train": (config.data.train, "FILE.jsonl, FILE.parquet or hf:OWNER/NAME"),
+    }
+    return [f"{name} is not set: give {what}" for name, (value, what) in wanted.items() if not value]
+
+
+def _given(section: BaseModel, *names: str) -> list[str]:
+    """Options among these that the user wrote and that hold a value."""
+    return [n for n in names if n in section.model_fields_set and getattr(section, n) is not None]
+
+
+def _idle(table: str, names: list[str], because: str) -> Iterator[str]:
+    for name in names:
+        yield f"{table}.{name} does nothing {because}: leave it out, or take it back by {table}.{name}=none"
+
+
+def _changed(section: BaseModel, *names: str) -> Iterator[tuple[str, object]]:
+    """Options among these that differ from their default, with that default."""
+    for name in names:
+        default = type(section).model_fields[name].default
+        if getattr(section, name) != default:
+            yield name, default
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _multiples(value: int, unit: int) -> str:
+    below, above = value // unit * unit, (value // unit + 1) * unit
+    return f"{above}" if below == 0 else f"{below} or {above}"
+
+
+def _batch(config: TrainConfig) -> Iterator[str]:
+    batch = config.batch
+    if batch.answers_per_step % batch.group_size:
+        yield (
+            f"batch.answers_per_step={batch.answers_per_step} is not divisible by batch.group_size="
+            f"{batch.group_size}: use {_multiples(batch.answers_per_step, batch.group_size)}"
+        )
+    if config.steps % batch.steps_per_round:
+        yield (
+            f"steps={config.steps} is not divisible by the {batch.steps_per_round} updates of one round of "
+            f"sampling (batch.steps_per_rollout x batch.passes): use "
+            f"{_multiples(config.steps, batch.steps_per_round)}"
+        )
+
+
+def _sampling(config: TrainConfig) -> Iterator[str]:
+    sampling = config.sampling
+    steps = [s.from_step for s in sampling.length_schedule]
+    if steps != sorted(set(steps)):
+        yield f"sampling.length_schedule must rise: from_step is {', '.join(map(str, steps))}"
+    if sampling.filter == "none":
+        yield from _idle("sampling", _given(sampling, "max_refills"), 'with sampling.filter="none"')
+    elif sampling.max_refills is None:
+        yield (
+            "sampling.filter drops groups and refills the batch, which may never end: "
+            "set sampling.max_refills, for example 10"
+        )
+
+
+def _template(config: TrainConfig) -> Iterator[str]:
+    template = config.template
+    kind = f'with template.kind="{template.kind}"'
+    uses = {"chat": {"system", "instruction"}, "few-shot": {"instruction", "examples", "shots"}}
+    given = _given(template, "system", "instruction", "examples", "shots")
+    yield from _idle("template", [n for n in given if n not in uses.get(template.kind, set())], kind)
+    if template.kind != "chat" and template.chat_options:
+        yield f"template.chat_options does nothing {kind}: leave it out"
+    if template.kind == "few-shot" and template.examples is None:
+        yield (
+            'template.kind="few-shot" has no examples: set template.examples to a JSONL file of '
+            '{"question", "completion"}, or choose template.kind="r1" or "plain"'
+        )
+
+
+def _loss(config: TrainConfig) -> Iterator[str]:
+    loss = config.loss
+    if loss.aggregation == "constant" and loss.length is None:
+        yield (
+            'loss.aggregation="constant" divides by a length that is not given: set loss.length, '
+            f"commonly sampling.max_tokens ({config.sampling.longest})"
+        )
+    if loss.aggregation != "constant":
+        yield from _idle("loss", _given(loss, "length"), f'with loss.aggregation="{loss.aggregation}"')
+    if loss.surrogate == "cispo":
+        yield from _idle("loss", _given(loss, "dual_clip"), 'with loss.surrogate="cispo"')
+        if loss.ratio != "token":
+            yield f'loss.surrogate="cispo" weighs single tokens, not loss.ratio="{loss.ratio}": use "token"'
+    elif loss.dual_clip is not None and loss.dual_clip <= 1 + loss.clip_high:
+        yield (
+            f"loss.dual_clip={loss.dual_clip:g} lies inside the clip (1 + loss.clip_high = "
+            f"{1 + loss.clip_high:g}): use 3, or any number above"
+        )
+
+
+def _kl(config: TrainConfig) -> Iterator[str]:
+    kl = config.kl
+    if kl.beta == 0:
+        for name, default in _changed(kl, "estimator", "place", "times_ratio"):
+            yield f"kl.{name} does nothing with kl.beta=0: set kl.beta above 0, or kl.{name}={_toml(default)}"
+    if kl.place == "reward" and kl.times_ratio:
+        yield 'kl.times_ratio belongs to the loss: set kl.place="loss" or kl.times_ratio=false'
+
+
+def _reference(config: TrainConfig) -> Iterator[str]:
+    reference, beta = config.reference, config.kl.beta
+    if beta > 0 and reference.update == "none":
+        yield (
+            f'kl.beta={beta:g} measures from a reference model, and reference.update is "none": set '
+            'reference.update="fixed" (or "replace", "ema"), or kl.beta=0'
+        )
+    if beta == 0 and reference.update != "none":
+        parts = [f"reference.{name}=none" for name in ("update", *_given(reference, "every", "alpha"))]
+        yield (
+            f'reference.update="{reference.update}" keeps a model in memory that kl.beta=0 never uses: set '
+            f"{' '.join(parts)}, or kl.beta above 0"
+        )
+    moves = reference.update in ("replace", "ema")
+    update = f'reference.update="{reference.update}"'
+    if moves and reference.every is None:
+        yield f"{update} does not say when: set reference.every, for example 400"
+    if not moves:
+        yield from _idle("reference", _given(reference, "every"), f"with {update}")
+    if reference.update == "ema" and reference.alpha is None:
+        yield f"{update} does not say how far: set reference.alpha between 0 and 1, for example 0.6"
+    if reference.update != "ema":
+        yield from _idle("reference", _given(reference, "alpha"), f"with {update}")
+
+
+def _advantage(config: TrainConfig) -> Iterator[str]:
+    if config.advantage.scale == "none" and config.advantage.eps > 0:
+        yield 'advantage.eps does nothing with advantage.scale="none": set advantage.eps=0'
+
+
+def _correction(config: TrainConfig) -> Iterator[str]:
+    correction = config.correction
+    if correction.level == "none":
+        yield from _idle("correction", _given(correction, "low", "high"), 'with correction.level="none"')
+        for name, default in _changed(correction, "outside"):
+            yield f'correction.{name} does nothing with correction.level="none": set it to {_toml(default)}'
+        return
+    if correction.high is None:
+        yield "correction.level weighs by a ratio that needs a bound: set correction.high, for example 2"
+    elif correction.high <= (correction.low or 0):
+        yield (
+            f"correction.high={correction.high:g} is not above correction.low={correction.low or 0:g}: "
+            "use bounds around 1"
+        )
+
+
+def _advice(config: TrainConfig) -> Iterator[str]:
+    late = [s.from_step for s in config.sampling.length_schedule if s.from_step >= config.steps]
+    if late:
+        yield f"sampling.length_schedule changes at step {late[0]}, but the run ends at {config.steps}"
+    if config.optimizer.warmup_steps >= config.steps:
+        yield f"optimizer.warmup_steps={config.optimizer.warmup_steps} outlasts the {config.steps} steps"
+    if config.kl.beta > 0 and config.kl.place == "loss" and config.kl.estimator == "k1":
+        yield 'kl.estimator="k1" in the loss has an expected gradient of 0: it costs much and pulls nowhere'
+    if config.reward.profile in ("r1", "r1-soft") and config.data.language is None:
+        yield f'profile "{config.reward.profile}" rewards a language, and data.language does not say which'
+    if config.sampling.truncated == "mask" and config.reward.profile == "dapo":
+        yield 'profile "dapo" punishes overlong answers; sampling.truncated="mask" takes them out of the loss'
+    if config.batch.steps_per_round == 1 and config.loss.dual_clip is not None:
+        yield "with one update a round every ratio is 1, so no clip can act"
+    if config.batch.group_size < 4:
+        yield f"batch.group_size={config.batch.group_size}: most groups will be all right or all wrong"
