@@ -5,9 +5,11 @@ ARG BASE_IMAGE=python:3.11-slim-bookworm
 FROM ${BASE_IMAGE} AS build
 WORKDIR /src
 RUN python -m venv --without-pip /opt/venv
-# Dependencies first: this layer is rebuilt only when a lock changes.
+# Dependencies first: this layer is rebuilt only when a lock changes. Parquet files are read by the command
+# line, never by the service, and pyarrow would be the largest part of the image.
 COPY requirements/server.lock requirements/build.lock requirements/
-RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps -r requirements/server.lock \
+RUN grep -v '^pyarrow==' requirements/server.lock >service.lock \
+    && pip --python /opt/venv/bin/python install --no-cache-dir --no-deps -r service.lock \
     && pip install --no-cache-dir -r requirements/build.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY verifier_service verifier_service
