@@ -212,7 +212,10 @@ def raised_binomial(p: Cursor) -> Node:
 def letters(p: Cursor, token: Token) -> Node:
     """A run of letters in math mode: a function, a constant, a variable, a product of variables, a name."""
     value = token.value
-    if value in FUNCTION_NAMES and not (value == "inf"):
+    if p.sees("$") and currency_symbol(value + "$") is not None:
+        p.at += 1
+        return money(p, value + "$")
+    if value in FUNCTION_NAMES:
         return function(p, FUNCTION_NAMES[value])
     if value in NAMED_CONSTANTS:
         return Const(NAMED_CONSTANTS[value])
@@ -605,7 +608,8 @@ def function(p: Cursor, name: str) -> Node:
 
 def _logarithm(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:
     if len(args) == 2 and base is None:
-        args, base = args[:1], args[1]
+        first, base = args
+        args = (first,)
     if name == "ln":
         return Fn("ln", *args)
     if name == "lg" and base is None:

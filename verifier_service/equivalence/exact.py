@@ -75,7 +75,7 @@ class Evaluator:
         if handler is None:
             raise Refused(f"a {type(node).__name__.lower()} has no value")
         result = handler(self, node)
-        if type(result) is not fmpq and not result.is_finite():
+        if not isinstance(result, fmpq) and not result.is_finite():
             raise Undefined("not finite")
         return result
 
@@ -89,7 +89,20 @@ class Evaluator:
 
 
 def ball(value: Value) -> arb | acb:
-    return arb(value) if type(value) is fmpq else value
+    return arb(value) if isinstance(value, fmpq) else value
+
+
+def complex_ball(value: Value) -> acb:
+    return value if isinstance(value, acb) else acb(ball(value))
+
+
+def apart(a: Value, b: Value) -> bool:
+    """Are the two certainly different? Exact values by equality, balls by disjointness."""
+    if isinstance(a, fmpq) and isinstance(b, fmpq):
+        return bool(a != b)
+    if isinstance(a, acb) or isinstance(b, acb):
+        return not complex_ball(a).overlaps(complex_ball(b))
+    return not arb(a).overlaps(arb(b))
 
 
 def same_kind(a: Value, b: Value) -> tuple[Value, Value]:
@@ -97,12 +110,12 @@ def same_kind(a: Value, b: Value) -> tuple[Value, Value]:
     if type(a) is type(b):
         return a, b
     if isinstance(a, acb) or isinstance(b, acb):
-        return acb(ball(a)), acb(ball(b))
+        return complex_ball(a), complex_ball(b)
     return ball(a), ball(b)
 
 
 def contains_zero(value: Value) -> bool:
-    return value == 0 if type(value) is fmpq else value.contains(0)
+    return bool(value == 0) if isinstance(value, fmpq) else value.contains(0)
 
 
 # -- arithmetic
@@ -152,11 +165,10 @@ def power(ev: Evaluator, base: Value, exponent: Value) -> Value:
             return base ** acb(arb(exponent))
         return _rational_power(ev, base, exponent)
     if isinstance(base, acb) or isinstance(exponent, acb):
-        base, exponent = acb(ball(base)), acb(ball(exponent))
-        if base.contains(0):
+        if contains_zero(base):
             raise Undefined("zero to a complex power")
-        return base**exponent
-    base = ball(base)
+        return complex_ball(base) ** complex_ball(exponent)
+    base = arb(base)
     if base > 0:
         return base**exponent
     if base == 0 and exponent > 0:
@@ -183,7 +195,7 @@ def _integer_power(base: Value, exponent: fmpz) -> Value:
         return base ** int(exponent)
     if isinstance(base, acb):
         return base ** acb(exponent)
-    size = abs(base) ** arb(exponent)
+    size = (-base if base < 0 else base) ** arb(exponent)
     return -size if base < 0 and exponent % 2 == 1 else size
 
 
@@ -206,14 +218,14 @@ def nth_root(ev: Evaluator, base: fmpq | arb, degree: fmpz) -> Value:
                 return -nth_root(ev, -base, degree)
         elif (exact := _exact_root(base, n)) is not None:
             return exact
-        base = arb(base)
-    if base >= 0:
-        return base.root(n)
-    if base < 0:
+    real = arb(base)
+    if real >= 0:
+        return real.root(n)
+    if real < 0:
         if n % 2:
-            return -((-base).root(n))
+            return -((-real).root(n))
         if ev.complex_values:
-            return acb(base).root(n)
+            return acb(real).root(n)
     raise Undefined("an even root of a negative number")
 
 
@@ -263,8 +275,11 @@ def _mixed(ev: Evaluator, node: Node) -> Value:
 
 
 def _degrees(ev: Evaluator, node: Node) -> Value:
-    value = ball(ev.value(node.args[0]))
-    return value * arb.pi() / 180
+    return _times_pi(ev.value(node.args[0])) / 180
+
+
+def _times_pi(value: Value) -> arb | acb:
+    return value * acb.pi() if isinstance(value, acb) else arb(value) * arb.pi()
 
 
 def _percent(ev: Evaluator, node: Node) -> Value:
@@ -385,7 +400,14 @@ def _abs(ev: Evaluator, args: tuple[Node, ...]) -> Value:
     if isinstance(args[0], Matrix):
         return determinant(ev, args[0])
     value = ev.value(args[0])
-    return abs(value)
+    if isinstance(value, acb):
+        return (value * value.conjugate()).real.sqrt()
+    return -value if value < 0 else value if value >= 0 else abs_ball(arb(value))
+
+
+def abs_ball(value: arb) -> arb:
+    """|x| of a ball that straddles zero."""
+    return (value * value).sqrt()
 
 
 def _rounding(name: str) -> Callable[[Evaluator, tuple[Node, ...]], Value]:
@@ -401,13 +423,12 @@ def _rounding(name: str) -> Callable[[Evaluator, tuple[Node, ...]], Value]:
     return apply
 
 
-def _extreme(pick: Callable[[Value, Value], bool]) -> Callable[[Evaluator, tuple[Node, ...]], Value]:
+def _extreme(pick: Callable[[arb, arb], bool]) -> Callable[[Evaluator, tuple[Node, ...]], Value]:
     def apply(ev: Evaluator, args: tuple[Node, ...]) -> Value:
         best = ev.real(args[0])
         for arg in args[1:]:
             value = ev.real(arg)
-            a, b = same_kind(value, best)
-            if pick(a, b):
+            if pick(arb(value), arb(best)):
                 best = value
         return best
 
@@ -460,8 +481,8 @@ def factorial_of(value: Value) -> Value:
         if value < 0:
             raise Undefined("factorial of a negative integer")
         if value <= MAX_FACTORIAL:
-            return fmpq(fmpz.fac_ui(int(value.p)))
-    return (ball(value) + 1).gamma()
+            return fmpq(fmpz.fac_ui(value.p))
+    return (complex_ball(value) + 1).gamma() if isinstance(value, acb) else (arb(value) + 1).gamma()
 
 
 def _gamma(ev: Evaluator, args: tuple[Node, ...]) -> Value:
@@ -487,9 +508,11 @@ def _binom(ev: Evaluator, args: tuple[Node, ...]) -> Value:
         if 0 <= n <= MAX_FACTORIAL:
             return fmpq(comb(int(n.p), int(k.p)))
         if k <= 64 and abs(n).height_bits() < 4096:
-            return _falling(n, int(k.p)) / fmpz.fac_ui(int(k.p))
-    n, k = same_kind(ball(n), ball(k))
-    return (n + 1).gamma() / (k + 1).gamma() / (n - k + 1).gamma()
+            return _falling(n, int(k.p)) / fmpq(fmpz.fac_ui(k.p))
+    if isinstance(n, acb) or isinstance(k, acb):
+        raise Refused("a binomial of complex numbers")
+    top, below = arb(n), arb(k)
+    return (top + 1).gamma() / (below + 1).gamma() / (top - below + 1).gamma()
 
 
 def _falling(n: fmpq, k: int) -> fmpq:
@@ -507,8 +530,7 @@ def _perm(ev: Evaluator, args: tuple[Node, ...]) -> Value:
 
 
 def _cis(ev: Evaluator, args: tuple[Node, ...]) -> Value:
-    value = ball(ev.value(args[0]))
-    return (acb(value) * acb(0, 1)).exp()
+    return (complex_ball(ev.value(args[0])) * acb(0, 1)).exp()
 
 
 def _conj(ev: Evaluator, args: tuple[Node, ...]) -> Value:
@@ -518,7 +540,7 @@ def _conj(ev: Evaluator, args: tuple[Node, ...]) -> Value:
 
 def _part(name: str) -> Callable[[Evaluator, tuple[Node, ...]], Value]:
     def apply(ev: Evaluator, args: tuple[Node, ...]) -> Value:
-        value = acb(ball(ev.value(args[0])))
+        value = complex_ball(ev.value(args[0]))
         if name == "arg":
             return value.arg()
         part: arb = getattr(value, name)

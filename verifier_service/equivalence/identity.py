@@ -8,7 +8,7 @@ from itertools import islice
 from flint import acb, arb, fmpq
 
 from .decision import Method
-from .exact import Evaluator, Undefined, Value, ball, precision, same_kind
+from .exact import Evaluator, Undefined, Value, apart, ball, contains_zero, precision, same_kind
 from .lexer import Refused
 from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Trait
 from .polynomials import looks_rational, same_rational_function
@@ -77,9 +77,9 @@ def same_constant(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
         first = _values(a, b, given)
     if first is not None:
         x, y = first
-        if type(x) is fmpq:
+        if isinstance(x, fmpq):
             return _exactly(x, y)
-        if not x.overlaps(y):
+        if apart(x, y):
             return Same(False, "ball", f"the values differ: {_short(y)} is not {_short(x)}")
     if canonical(a) == canonical(b):
         return Same(True, "exact", "the same expression")
@@ -91,9 +91,9 @@ def same_constant(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
         if second is None:
             raise Undefined("a sub-expression is undefined")
         x, y = second
-        if type(x) is fmpq:
+        if isinstance(x, fmpq):
             return _exactly(x, y)
-        if not x.overlaps(y):
+        if apart(x, y):
             return Same(False, "ball", "the values differ far behind the point")
         if not (_sharp(x, bits) and _sharp(y, bits)):
             raise Refused("too large to settle by evaluation")
@@ -120,17 +120,16 @@ def _exactly(x: Value, y: Value) -> Same:
 
 def _sharp(value: Value, bits: int) -> bool:
     """Is the ball narrow enough, absolutely or relatively, for agreement to mean something?"""
-    limit = arb(2) ** -(bits // 2) * (1 + abs(value))
+    value = ball(value)
     parts = (value,) if isinstance(value, arb) else (value.real, value.imag)
+    limit = arb(2) ** -(bits // 2) * (1 + arb(abs(parts[0])) + arb(abs(parts[-1])))
     return all(bool(part.rad() <= limit) for part in parts)
 
 
 def _short(value: Value) -> str:
-    if type(value) is fmpq:
-        if value.height_bits() > 200:
-            return str(arb(value).str(8, radius=False))
-        return str(value)
-    return str(value.str(8, radius=False))
+    if isinstance(value, fmpq):
+        return str(value) if value.height_bits() <= 200 else arb(value).str(8, radius=False)
+    return value.str(8, radius=False)
 
 
 def magnitude(node: Node) -> int:
@@ -160,7 +159,7 @@ def _same_rational(a: Node, b: Node) -> Same:
                 x, y = same_kind(ev.value(a), ev.value(b))
         except Undefined:
             continue
-        if x != y if type(x) is fmpq else not x.overlaps(y):
+        if apart(x, y):
             return Same(False, "exact", _where(point))
     try:
         same = same_rational_function(a, b, names)
@@ -286,7 +285,7 @@ def constant_difference(a: Node, b: Node, given: Assumptions) -> Same:
     bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
     with precision(bits):
         for points, attempts, complex_values in _plan(a, b, given):
-            gaps = []
+            gaps: list[arb | acb] = []
             for point in islice(points(names, seed), attempts):  # type: ignore[operator]
                 ev = Evaluator(point, complex_values=complex_values, log_base=given.log_base)
                 x, y = _value_or_none(ev, a), _value_or_none(ev, b)
@@ -295,8 +294,8 @@ def constant_difference(a: Node, b: Node, given: Assumptions) -> Same:
                         return Same(False, "sampled", "an absolute value is lost")
                     continue
                 x, y = same_kind(ball(x), ball(y))
-                gaps.append(x - y)
-                if len(gaps) > 1 and not gaps[-1].overlaps(gaps[0]):
+                gaps.append(ball(x - y))
+                if len(gaps) > 1 and apart(gaps[-1], gaps[0]):
                     return Same(False, "sampled", "the difference is no constant")
             if len(gaps) >= AGREEMENTS and all(_sharp(gap, bits // 2) for gap in gaps):
                 return Same(True, "sampled", f"the difference is the same at {len(gaps)} points")
@@ -317,11 +316,10 @@ def proportional(a: Node, b: Node, given: Assumptions) -> Same:
                 if x is None or y is None:
                     continue
                 x, y = same_kind(ball(x), ball(y))
-                if x.contains(0) or y.contains(0):
+                if contains_zero(x) or contains_zero(y):
                     continue
                 ratios.append(x / y)
-                first, last = same_kind(ratios[0], ratios[-1])
-                if not first.overlaps(last):
+                if apart(ratios[0], ratios[-1]):
                     return Same(False, "sampled", "another solution set")
                 if len(ratios) > AGREEMENTS:
                     return Same(True, "sampled", f"the same equation, times {_short(ratios[0])}")
@@ -336,10 +334,10 @@ def _agree_at(ev: Evaluator, a: Node, b: Node, bits: int) -> bool | None:
             return False
         return None
     x, y = same_kind(x, y)
-    if type(x) is fmpq:
-        return bool(x == y)
-    if not x.overlaps(y):
+    if apart(x, y):
         return False
+    if isinstance(x, fmpq) and isinstance(y, fmpq):
+        return True
     return True if _sharp(x, bits // 2) and _sharp(y, bits // 2) else None
 
 

@@ -38,6 +38,11 @@ class Node:
 
     __slots__ = ("_key", "args", "free", "size", "traits")
 
+    args: tuple["Node", ...]
+    free: frozenset[str]
+    traits: int
+    size: int
+
     def __init__(self, args: tuple["Node", ...] = (), traits: int = 0, size: int = 1) -> None:
         self.args = args
         free = _NOTHING

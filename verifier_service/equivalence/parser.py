@@ -4,6 +4,8 @@ Levels of binding, loosest first: list separators, relations, set operations, ra
 (a product may be written by putting factors side by side), signs, powers, postfix marks.
 """
 
+from flint import fmpq
+
 from .atoms import ATOM_COMMANDS, FUNCTION_NAMES, NAMED_CONSTANTS, atom, exact_decimal
 from .cursor import CLOSERS, MAX_DEPTH, Cursor
 from .lexer import Refused, Token
@@ -27,7 +29,7 @@ from .nodes import (
     SetOp,
     Words,
 )
-from .units import currency_symbol, parse_unit
+from .units import Unit, currency_symbol, parse_unit
 
 RELATION, SET, RATIO, SUM, PRODUCT, SIGN, POWER = 10, 20, 22, 30, 40, 45, 60
 
@@ -432,7 +434,7 @@ class Parser(Cursor):
         unit = parse_unit(text)
         if unit is not None:
             self.at = end
-            return Quantity(left, unit)
+            return measured(left, unit)
         words = text.lower().split()
         if len(words) <= 4 and all(w.isalpha() for w in words) and not _STOP_NOUNS.intersection(words):
             self.at = end
@@ -459,6 +461,20 @@ class Parser(Cursor):
                 break
             at += 1
         return at
+
+
+_ANGLE = (("angle", 1),)
+_RADIAN = (("radian", 1),)
+
+
+def measured(value: Node, unit: Unit) -> Node:
+    """A value with its unit; angles in words are angles."""
+    if unit.dimension == _ANGLE:
+        factor = unit.factor
+        if factor == 1:
+            return Degrees(value)
+        return Degrees(Mul((value, Num(fmpq(factor.numerator, factor.denominator), None, 1))))
+    return value if unit.dimension == _RADIAN else Quantity(value, unit)
 
 
 _MARKUP = (

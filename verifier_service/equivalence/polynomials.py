@@ -65,14 +65,14 @@ class _Builder:
         if isinstance(node, Div):
             a, b = self.fraction(node.args[0])
             c, d = self.fraction(node.args[1])
-            if c == 0:
+            if not c:
                 raise ZeroDivisionError
             return _times(a, d), _times(b, c)
         if isinstance(node, Pow):
             return self._raised(node)
         if isinstance(node, Mixed):
-            whole, top, bottom = (arg.value for arg in node.args if isinstance(arg, Num))
-            return self.constant(whole + top / bottom)
+            whole, part, parts = (arg.value for arg in node.args if isinstance(arg, Num))
+            return self.constant(whole + part / parts)
         raise TooLarge
 
     def _sum(self, node: Node) -> Fraction:
@@ -101,7 +101,7 @@ class _Builder:
         n = int(exponent.value.p)
         top, bottom = self.fraction(base)
         if n < 0:
-            if top == 0:
+            if not top:
                 raise ZeroDivisionError
             top, bottom, n = bottom, top, -n
         return _power(top, n), _power(bottom, n)

@@ -98,7 +98,7 @@ def comparable(tokens: list[Token]) -> tuple[str, ...]:
             value = _plain_number(value)
         elif value in _PRODUCT_SIGNS:
             value = "*"
-        elif token.kind == "w" and len(value) > 1:
+        elif token.kind in "wt" and len(value) > 1:
             values.extend(value)
             continue
         values.append(value)

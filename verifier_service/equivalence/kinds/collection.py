@@ -9,8 +9,10 @@
     ±57               x = 57 or x = -57       correct
 """
 
+from flint import arb
+
 from ..decision import Decision, Method, correct, incorrect
-from ..exact import Evaluator, Undefined, ball, precision
+from ..exact import Evaluator, Undefined, precision
 from ..identity import FAST_BITS, canonical
 from ..lexer import Refused
 from ..nodes import Call, Dots, NamedSet, Node, Rel, Seq, Sym, Trait
@@ -147,10 +149,8 @@ def _all_equal(pairs: list[tuple[Node, Node]], frame: Frame, reason: str) -> Dec
 
 
 def weakest(methods: set[Method]) -> Method:
-    for method in ("symbolic", "sampled", "ball"):
-        if method in methods:
-            return method  # type: ignore[return-value]
-    return "exact"
+    order: tuple[Method, ...] = ("symbolic", "sampled", "ball")
+    return next((method for method in order if method in methods), "exact")
 
 
 def _tuple_gold(gold: Seq, answer: Node, frame: Frame) -> Decision:
@@ -224,7 +224,7 @@ def _approximate(members: list[Node]) -> list[float] | None:
             if member.free or member.traits & (Trait.STRUCTURE | Trait.UNIT):
                 return None
             try:
-                sizes.append(float(ball(Evaluator().real(member)).mid()))
+                sizes.append(float(arb(Evaluator().real(member)).mid()))
             except (Undefined, Refused, OverflowError, ValueError):
                 return None
     return sizes

@@ -37,11 +37,12 @@ def compare(gold: Node, answer: Node, frame: Frame) -> Decision:
     if answer.traits & Trait.UNEVALUATED and not gold.traits & Trait.UNEVALUATED:
         return incorrect("rule", "an operator is left unevaluated")
     try:
-        return _by_kind(gold, answer, frame)
+        decision = _by_kind(gold, answer, frame)
     except (Refused, Undefined, NoRealSet) as problem:
-        if canonical(gold) == canonical(answer):
-            return correct("exact", "the same expression")
-        return incorrect("rule", f"answer_refused: {problem}")
+        decision = incorrect("rule", f"answer_refused: {problem}")
+    if not decision.is_correct and type(gold) is type(answer) and canonical(gold) == canonical(answer):
+        return correct("exact", "the same expression")
+    return decision
 
 
 def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
@@ -105,10 +106,14 @@ def _are_real_sets(gold: Node, answer: Node) -> bool:
 
 
 def _real_sets(gold: Node, answer: Node, frame: Frame) -> Decision:
-    two_forms = _two_forms(gold)
-    if two_forms is not None:
-        decisions = [compare(form, answer, frame) for form in two_forms]
+    forms = _two_forms(gold)
+    if forms is not None:
+        decisions = [compare(form, answer, frame) for form in forms]
         return next((decision for decision in decisions if decision.is_correct), decisions[-1])
+    forms = _two_forms(answer)
+    if forms is not None:
+        decisions = [compare(gold, form, frame) for form in forms]
+        return next((decision for decision in decisions if not decision.is_correct), decisions[-1])
     if canonical(gold) == canonical(answer):
         return correct("exact", "the same set")
     if isinstance(answer, Rel) and len(answer.args) == 2 and answer.ops == ("=",) and _is_set_name(answer):

@@ -107,8 +107,7 @@ def rounds_to_gold(gold: Node, answer: Node, frame: Frame) -> bool:
         if not isinstance(value, (fmpq, arb)):
             return False
         half_unit = fmpq(1, 2) / fmpz(10) ** written.decimals
-        gap = abs(ball(value) - ball(written.value))
-        return bool(gap <= ball(half_unit))
+        return bool(abs(arb(value) - arb(written.value)) <= arb(half_unit))
 
 
 def _terminates(value: fmpq) -> bool:
@@ -134,7 +133,7 @@ def _digits_of_exact(gold: Node, answer: Node) -> bool:
         if not isinstance(value, (fmpq, arb)):
             return False
         half_unit = fmpq(1, 2) / fmpz(10) ** shown.decimals
-        return bool(abs(ball(value) - ball(shown.value)) <= ball(half_unit))
+        return bool(abs(arb(value) - arb(shown.value)) <= arb(half_unit))
 
 
 def _within_tolerance(gold: Node, answer: Node, frame: Frame) -> bool:

@@ -6,10 +6,10 @@
     {1, x>=0; 0, x<0}             {1, x>0; 0, x<=0}             incorrect   the values at 0 differ
 """
 
-from flint import arb, fmpq
+from flint import acb, arb, fmpq
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Evaluator, Undefined, Value, ball, precision, same_kind
+from ..exact import Evaluator, Undefined, Value, apart, precision
 from ..identity import FAST_BITS
 from ..lexer import Refused
 from ..nodes import Cases, Node, Rel, Words
@@ -38,8 +38,7 @@ def compare_piecewise(gold: Node, answer: Node, frame: Frame) -> Decision:
                 continue
             if x is None or y is None:
                 return incorrect("sampled", f"only one side is defined at {name} = {point}")
-            x, y = same_kind(x, y)
-            if x != y if type(x) is fmpq else not x.overlaps(y):
+            if apart(x, y):
                 return incorrect("sampled", f"the values at {name} = {point} differ")
             agreed += 1
     if agreed < 3:
@@ -55,7 +54,7 @@ def _borders(node: Node) -> list[fmpq]:
             for arg in part.args:
                 if not arg.free and not isinstance(arg, Words):
                     value = Evaluator().real(arg)
-                    found.append(value if type(value) is fmpq else _near(value))
+                    found.append(value if isinstance(value, fmpq) else _near(value))
     return found
 
 
@@ -101,18 +100,18 @@ def _holds(ev: Evaluator, condition: Node) -> bool:
         x, y = _value(ev, condition.args[at]), _value(ev, condition.args[at + 1])
         if x is None or y is None:
             return False
-        x, y = same_kind(x, y)
-        gap = x - y
-        zero = gap == 0 if type(gap) is fmpq else ball(gap).contains(0)
-        if op in ("<", ">", "!=") and zero:
-            return False
-        if op[0] == "<" and not zero and not gap < 0:
-            return False
-        if op[0] == ">" and not zero and not gap > 0:
-            return False
-        if op == "=" and not zero:
+        if isinstance(x, acb) or isinstance(y, acb) or not _ordered(op, arb(x), arb(y), equal=not apart(x, y)):
             return False
     return True
+
+
+def _ordered(op: str, x: arb, y: arb, *, equal: bool) -> bool:
+    if op in ("=", "<=", ">="):
+        if equal:
+            return True
+    elif equal:
+        return False
+    return op == "!=" or (op[0] == "<" and bool(x < y)) or (op[0] == ">" and bool(x > y))
 
 
 def _branch_by_branch(gold: Node, answer: Node, frame: Frame) -> Decision:

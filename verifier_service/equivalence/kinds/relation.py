@@ -111,10 +111,18 @@ def compare_equations(gold: Rel, answer: Node, frame: Frame) -> Decision:
         if head is not None or not value.free:
             return frame.compare(value, answer, frame)
     if not isinstance(answer, Rel):
+        if _is_statement(gold):
+            return frame.compare(gold.args[-1], answer, frame)
         return incorrect("rule", "an equation is asked for")
     if not is_equation(answer) or len(answer.args) != 2 or len(gold.args) != 2:
         return incorrect("rule", "another kind of relation")
     return same_solution_set(gold, answer, frame)
+
+
+def _is_statement(gold: Rel) -> bool:
+    """A worked value, det A = -6: what stands left is no unknown but what was to be worked out."""
+    left, right = gold.args[0], gold.args[-1]
+    return left.has(Trait.STRUCTURE) or not (left.free or right.free)
 
 
 def _same_chain(gold: Rel, answer: Rel, frame: Frame) -> Decision:
@@ -198,6 +206,6 @@ def _same_numerators(left: Node, right: Node) -> bool | None:
     if first is None or second is None or left.free != right.free:
         return None
     a, b = first[0], second[0]
-    if a == 0 or b == 0:
+    if not a or not b:
         return False
     return bool(a * b.leading_coefficient() == b * a.leading_coefficient())
