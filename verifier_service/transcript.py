@@ -1,0 +1,207 @@
+"""Completion -> Transcript. The only place that knows <think>.
+
+Only the exact tags `<think>` and `</think>` count: a model is trained on one spelling, and every
+further one that is let through is a way to miss the layout unpunished.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+OPENING = "<think>"
+CLOSING = "</think>"
+
+# Characters that show nothing and stand for nothing: soft hyphen, joiners, marks of direction, variation
+# selectors, tags, byte-order mark. The invisible operators U+2062..2064 have a meaning and stay.
+_ZERO_WIDTH = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060\u2061\u2065-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+)
+
+_END_OF_TURN = re.compile(
+    r"<[|｜](?:im_end|endoftext|end_of_text|end|eot_id|eot|eom_id|eos|pad|return|end_of_turn|endofturn"
+    r"|END_OF_TURN_TOKEN|finetune_right_pad_id|end_of_sentence|end▁of▁sentence|▁pad▁)[|｜]>"
+    r"|</s>|<end_of_turn>|<eos>|<pad>|\[\|endofturn\|\]"
+)
+
+# White space, and what is drawn as white space: control characters and filler letters.
+_BLANKS = (
+    "".join(map(chr, range(0x21)))
+    + "\x7f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
+    + ("".join(map(chr, range(0x2000, 0x200B))) + "\u115f\u1160\u2800\u3164\uffa0")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A completion taken apart.
+
+    text: the completion as it is read, and what spans point into: of a chat the last message of the
+    assistant; zero-width characters and end-of-turn tokens are left out.
+    thinking: text of the thinking, None where there is none.
+    response: what follows the thinking; None where thinking never closed or nobody answered.
+    thinking_span, response_span: (start, end) in `text`, code points; None where the part is None.
+    faults: named departures from "one thinking block, closed, not blank, first thing in the text, and
+    text after it", in order of appearance. "no_opening_tag" is one too: the format reward forgives it
+    where the prompt had the tag.
+    warnings: such as "zero_width_removed".
+    """
+
+    text: str
+    thinking: str | None
+    response: str | None
+    thinking_span: tuple[int, int] | None
+    response_span: tuple[int, int] | None
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Spans and faults of one text."""
+
+    thinking: tuple[int, int] | None
+    response: tuple[int, int] | None
+    faults: tuple[str, ...]
+
+
+def split_completion(
+    completion: str | Sequence[Mapping[str, Any]], *, prefilled_think: bool = False
+) -> Transcript:
+    """Take a completion apart into thinking and response.
+
+    completion: the text, or chat messages, of which the last one by the assistant counts.
+    prefilled_think: the opening tag was the end of the prompt. The model may repeat it once.
+    Never raises on any string; linear in its length.
+    """
+    if isinstance(completion, str):
+        text, warnings = _readable(completion)
+        return _transcript(text, _split(text, prefilled_think), warnings)
+    message = _last_of_assistant(completion)
+    if message is None:
+        return Transcript("", None, None, None, None, faults=("no_assistant_message",))
+    content, warnings = _readable(_content(message))
+    reasoning = message.get("reasoning_content")
+    if not isinstance(reasoning, str) or is_blank(reasoning):
+        return _transcript(content, _split(content, prefilled_think), warnings)
+    thinking, more = _readable(reasoning)
+    split = _split_beside_reasoning(content, len(thinking))
+    return _transcript(thinking + content, split, tuple(dict.fromkeys(more + warnings)))
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing in the text is visible."""
+    return not text.strip(_BLANKS)
+
+
+def _readable(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text without zero-width characters and end-of-turn tokens, and the warnings of that."""
+    warnings: tuple[str, ...] = ()
+    if not text.isascii() and _ZERO_WIDTH.search(text):
+        text, warnings = _ZERO_WIDTH.sub("", text), ("zero_width_removed",)
+    if "|>" in text or "｜>" in text or "</s>" in text or "<e" in text or "<p" in text or "|]" in text:
+        text = _END_OF_TURN.sub("", text)
+    return text, warnings
+
+
+def _split(text: str, prefilled: bool) -> _Split:
+    opening, last_closing = text.find(OPENING), text.rfind(CLOSING)
+    if last_closing < 0:
+        if opening < 0 and not prefilled:
+            return _Split(None, (0, len(text)), ("no_thinking", *_faults_of_response(text)))
+        return _unclosed(text, opening, prefilled)
+    body, faults = _body(text, opening, last_closing, prefilled)
+    if OPENING in text[body:last_closing]:
+        faults.append("repeated_opening_tag")
+    if text.find(CLOSING) != last_closing:
+        faults.append("repeated_closing_tag")
+    if is_blank(text[body:last_closing]):
+        faults.append("blank_thinking")
+    response, more = _response(text, last_closing + len(CLOSING))
+    return _Split((body, last_closing), response, (*faults, *more))
+
+
+def _body(text: str, opening: int, closing: int, prefilled: bool) -> tuple[int, list[str]]:
+    """Where the thinking begins, and the faults of how it does."""
+    if opening < 0 or opening > closing:
+        return 0, ["no_opening_tag"]
+    if is_blank(text[:opening]):
+        return opening + len(OPENING), []
+    if prefilled:  # the tag in the prompt counts; the one found here is a second one inside
+        return 0, ["no_opening_tag"]
+    return opening + len(OPENING), ["text_before_thinking"]
+
+
+def _unclosed(text: str, opening: int, prefilled: bool) -> _Split:
+    body, faults = _body(text, opening, len(text), prefilled)
+    return _Split((body, len(text)), None, (*faults, "thinking_not_closed"))
+
+
+def _response(text: str, start: int) -> tuple[tuple[int, int], list[str]]:
+    """The response begins at `start` and ends where thinking is opened again."""
+    reopened = text.find(OPENING, start)
+    end = len(text) if reopened < 0 else reopened
+    faults = _faults_of_response(text[start:end])
+    return (start, end), faults if reopened < 0 else [*faults, "thinking_after_response"]
+
+
+def _faults_of_response(response: str) -> list[str]:
+    return ["blank_response"] if is_blank(response) else []
+
+
+def _split_beside_reasoning(content: str, offset: int) -> _Split:
+    """The split of `reasoning + content`, where a server has taken the reasoning out already.
+
+    The reasoning is a well-formed block; tags left in the content are then one block too many, but still
+    part thinking from response. `offset` is the length of the reasoning.
+    """
+    thinking = (0, offset)
+    if OPENING not in content and CLOSING not in content:
+        return _Split(thinking, (offset, offset + len(content)), tuple(_faults_of_response(content)))
+    inner = _split(content, prefilled=False)
+    faults = [fault for fault in inner.faults if fault != "no_opening_tag"]
+    faults.insert(0, "tags_beside_reasoning")
+    if inner.response is None:
+        return _Split(thinking, None, tuple(faults))
+    start, end = inner.response
+    return _Split(thinking, (offset + start, offset + end), tuple(faults))
+
+
+def _transcript(text: str, split: _Split, warnings: tuple[str, ...]) -> Transcript:
+    return Transcript(
+        text=text,
+        thinking=None if split.thinking is None else text[slice(*split.thinking)],
+        response=None if split.response is None else text[slice(*split.response)],
+        thinking_span=split.thinking,
+        response_span=split.response,
+        faults=split.faults,
+        warnings=warnings,
+    )
+
+
+def _last_of_assistant(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    for message in reversed(messages):
+        if isinstance(message, Mapping) and message.get("role") == "assistant":
+            return message
+    return None
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """The text of a message, whose content may be a list of parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        return ""
+    return "".join(_text_of_part(part) for part in content)
+
+
+def _text_of_part(part: object) -> str:
+    """The text of {"type": "text", "text": ...}; "" for pictures, calls and the like."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
+        text = part.get("text")
+        return text if isinstance(text, str) else ""
+    return ""
