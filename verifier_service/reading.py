@@ -7,6 +7,7 @@ import difflib
 import math
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -30,6 +31,10 @@ from verifier_service.schema import (
 # How deep an item may nest, free-form values included: beyond any chat message or data row, and far below
 # what the encoder of the reply or the recursion limit could stumble over.
 MAX_DEPTH = 64
+# The most keys where keys are names of ours: pydantic keeps an error for each that is not.
+MAX_KEYS = 64
+# How many faults a message names, and how many of pydantic's are looked at to find them.
+_NAMED_FAULTS, _SEEN_FAULTS = 10, 100
 SURROGATE_WARNING = "lone surrogates were replaced by U+FFFD"
 
 _KNOWN_NAMES = {*Item.model_fields, *(name for names in NAMES_OF.values() for name in names)}
@@ -46,7 +51,6 @@ _ENVELOPE_NAMES = sorted(
 _SHAPES = {
     "completion": "should be a string or a list of chat messages",
     "prompt": "should be a string or a list of chat messages",
-    "gold": 'should be a string, a finite number, a list of these, {"any_of": []}, {"all_of": []} or null',
     "id": "should be a string or an integer",
     "group": "should be a string or an integer",
     "profile": "should be the name of a profile or a profile object",
@@ -136,10 +140,28 @@ def clean(value: Any) -> tuple[Any, bool]:
     return cleaner.clean(value), cleaner.repaired
 
 
+def check_width(value: Any, names: Iterable[str] | None = None) -> None:
+    """Raises Unreadable where an object whose keys are names of ours has far too many of them.
+
+    `names`: look below these keys only, and let the object itself have as many as it likes.
+    """
+    if not isinstance(value, dict):
+        return
+    if names is None and len(value) > MAX_KEYS:
+        raise Unreadable(f"has more than {MAX_KEYS} keys")
+    for name in value if names is None else names:
+        try:
+            check_width(value.get(name))
+        except Unreadable as error:
+            error.path.insert(0, name)
+            raise
+
+
 def read_item(raw: object, path: str) -> Item | InvalidItem:
     """One item of a batch; `path` (such as "items[3]") is how a message names it. Never raises."""
     try:
         value, repaired = clean(raw)
+        check_width(value, ("rules", "profile"))
         if not repaired:
             return Item.model_validate(value)
         item = RepairedItem.model_validate(value)
@@ -155,6 +177,7 @@ def read_gold(raw: object, path: str) -> GoldQuery | InvalidItem:
     """One query of /golds, in the manner of `read_item`."""
     try:
         value, _ = clean(raw)
+        check_width(value)
         return GoldQuery.model_validate(value)
     except Unreadable as error:
         return InvalidItem(f"{path_text(error.path, path)} {error.message}")
@@ -193,11 +216,10 @@ def item_info(item: Item) -> dict[str, Any] | None:
 def item_warnings(item: Item) -> list[str]:
     """What the sender should know about how an item was read."""
     notes = list(item._notes) if isinstance(item, RepairedItem) else []
-    for key, value in (item.model_extra or {}).items():
+    for key, value in islice((item.model_extra or {}).items(), MAX_KEYS):
         field = _ALIASES.get(key)
         if field is None:
-            nearest = _nearest_name(key) if len(key) <= 40 else None
-            if nearest:
+            if nearest := _nearest_name(key):
                 notes.append(f'unknown key "{key}" was put into info; is it a misspelling of "{nearest}"?')
         elif not _repeats(item, key, value):
             notes.append(f'"{key}" differs from the {field} that was taken, and was ignored')
@@ -223,9 +245,30 @@ def _repeats(item: Item, key: str, value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def _nearest_name(key: str) -> str | None:
+    """A name of an item that is one slip away: a letter dropped, added, changed or swapped.
+
+    By look-up, not by comparing with each name: a hostile item has a million keys.
+    """
+    if len(key) > 40:
+        return None
     plain = key.lower().replace("-", "_").replace(" ", "_")
-    near = difflib.get_close_matches(plain, sorted(_KNOWN_NAMES), n=1, cutoff=0.8)
-    return near[0] if near else None
+    if plain in _KNOWN_NAMES:
+        return plain
+    for shorter in (plain, *_shortened(plain)):
+        name = _ONE_SLIP.get(shorter)
+        # Short names have real words for neighbours (gold, goal; unit, unix): there only length may differ.
+        if name and name[0] == plain[0] and (len(name) > 6 or len(name) != len(plain)):
+            return name
+    return None
+
+
+def _shortened(name: str) -> list[str]:
+    return [name[:place] + name[place + 1 :] for place in range(len(name))]
+
+
+_ONE_SLIP = {
+    form: name for name in sorted(_KNOWN_NAMES) if len(name) > 3 for form in (name, *_shortened(name))
+}
 
 
 def _id_of(raw: object) -> str | int | None:
@@ -240,13 +283,14 @@ def _sentence(error: ValidationError, root: object, path: str) -> str:
 
 
 def faults(error: ValidationError, root: object, prefix: str = "") -> list[ProblemPath]:
-    """The errors of pydantic as paths into the value that was sent, at most ten, the deepest of each field.
+    """The errors of pydantic as paths into the value that was sent, the deepest of each field.
 
     A union reports every shape that did not fit, with the name of the shape in the location; walking the
     value tells which parts of a location are keys of the sender and which are such names.
     """
     by_field: dict[object, list[tuple[list[str | int], ErrorDetails]]] = {}
-    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    for detail in details[:_SEEN_FAULTS]:
         path = _path_within(root, detail)
         by_field.setdefault(path[0] if path else None, []).append((path, detail))
     found: dict[str, str] = {}
@@ -256,7 +300,7 @@ def faults(error: ValidationError, root: object, prefix: str = "") -> list[Probl
             if len(path) == deepest:
                 text = path_text(path, prefix)
                 found[text] = _merged(found.get(text), path, detail)
-    return [ProblemPath(path=path, message=message) for path, message in found.items()][:10]
+    return [ProblemPath(path=path, message=message) for path, message in found.items()][:_NAMED_FAULTS]
 
 
 def _merged(before: str | None, path: list[str | int], detail: ErrorDetails) -> str:

@@ -1,9 +1,20 @@
 """Wire types of /score, /golds and /info, used by both sides. Nothing here imports the judge."""
 
+import math
+import numbers
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, FailFast, Field, StrictFloat, StrictInt
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictFloat,
+    StrictInt,
+)
+from pydantic_core import PydanticCustomError
 
 Verdict = Literal["correct", "incorrect", "no_answer"]
 Outcome = Literal["right", "wrong", "no_verdict"]
@@ -11,6 +22,10 @@ FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 # Strict: JSON true is neither the number 1 nor an id.
 Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 Id = str | StrictInt
+# Pydantic keeps an error for every member of a list that does not fit: gigabytes for a list of eight million,
+# which 16 MB of body can hold. The first one is enough.
+_MemberT = TypeVar("_MemberT")
+ListOf = Annotated[list[_MemberT], Field(fail_fast=True)]
 
 COMPLETION_NAMES = ("completion", "response", "solution_str", "output")
 GOLD_NAMES = (
@@ -63,7 +78,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
     role: str
-    content: str | list[dict[str, Any]] | None = None
+    content: str | ListOf[dict[str, Any]] | None = None
     reasoning_content: Annotated[
         str | None, Field(validation_alias=AliasChoices("reasoning_content", "reasoning"))
     ] = None
@@ -72,17 +87,49 @@ class Message(BaseModel):
 class AnyOf(Wire):
     """Alternatives: one of them is enough."""
 
-    any_of: list[str | Number] = Field(min_length=1)
+    any_of: ListOf[str | Number] = Field(min_length=1)
 
 
 class AllOf(Wire):
     """Parts of one answer: all are needed."""
 
-    all_of: list[str | Number] = Field(min_length=1)
+    all_of: ListOf[str | Number] = Field(min_length=1)
 
 
-Text = str | list[Message]
-GoldSpec = str | Number | list[str | Number] | AnyOf | AllOf | None
+Text = str | ListOf[Message]
+_AnyGold = str | Number | ListOf[str | Number] | AnyOf | AllOf | None
+_GOLD_SHAPE = 'should be a string, a finite number, a list of these, {"any_of": []}, {"all_of": []} or null'
+
+
+def _gold_member(value: Any, place: str = "") -> str | int | float:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    raise PydanticCustomError("gold", "{shape}", {"shape": f"{place} {_GOLD_SHAPE}".strip()})
+
+
+def _gold_members(value: list[Any], name: str = "") -> list[str | int | float]:
+    return [_gold_member(member, f"at {name}[{place}]") for place, member in enumerate(value)]
+
+
+def _gold(value: Any) -> Any:
+    """Any shape of a gold. By hand, since a union of pydantic's copies what was sent once for each shape."""
+    if value is None or isinstance(value, str | AnyOf | AllOf):
+        return value
+    if isinstance(value, list | tuple):
+        return _gold_members(list(value))
+    if isinstance(value, dict) and len(value) == 1:
+        name, members = next(iter(value.items()))
+        if name in ("any_of", "all_of") and isinstance(members, list) and members:
+            read = _gold_members(members, name)
+            return AnyOf(any_of=read) if name == "any_of" else AllOf(all_of=read)
+    return _gold_member(value)
+
+
+GoldSpec = Annotated[_AnyGold, PlainValidator(_gold, json_schema_input_type=_AnyGold)]
 
 
 class RewardSpec(Wire):
@@ -121,7 +168,7 @@ class Item(BaseModel):
     id: Id | None = None
     prefilled_think: bool = False
     language: str | None = None
-    choices: list[str] | None = None
+    choices: ListOf[str] | None = None
     unit: str | None = None
     data_source: str | None = None
     rules: RulesPatch | None = None
@@ -167,8 +214,7 @@ class ScoreRequest(BaseModel):
         },
     )
 
-    # Fail fast: one bad item already means the slow way, and a million bad ones would be a million errors.
-    items: Annotated[list[Item], FailFast()]
+    items: ListOf[Item]
     profile: str | ProfileSpec | None = None
     rules: RulesPatch | None = None
     deadline_s: FiniteFloat | None = Field(None, gt=0)
@@ -243,7 +289,7 @@ class GoldQuery(Wire):
 class GoldsRequest(Wire):
     """Golds to check before a training run meets them."""
 
-    golds: Annotated[list[GoldQuery], FailFast()]
+    golds: ListOf[GoldQuery]
 
 
 class GoldResult(BaseModel):

@@ -1,0 +1,103 @@
+"""Settings of the service. Each is an environment variable VERIFIER_<NAME> and a flag of `verifier serve`."""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ENV_PREFIX = "VERIFIER_"
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: its affinity, and the CPU quota of its container where one is set."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            cores = min(cores, -(-int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass  # no cgroup v2 here: affinity is all there is to know
+    return max(1, cores)
+
+
+class Settings(BaseSettings):
+    """How the service listens, what it takes, how it judges. The descriptions are the help of the flags."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for every interface.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    root_path: str = Field("", description="Path prefix under which a proxy publishes the service.")
+    api_key: SecretStr | None = Field(
+        None, description="Key that callers must send as `Authorization: Bearer KEY`; none: open to all."
+    )
+    workers: int = Field(
+        default_factory=usable_cores,
+        ge=1,
+        le=512,
+        description="Worker processes that judge; by default one per usable core.",
+    )
+    profile: str = Field("accuracy", description="Profile of requests that name none.")
+    profiles: Path | None = Field(None, description="Folder with profiles of your own, one TOML file each.")
+    data_sources: dict[str, str] = Field(
+        default_factory=dict,
+        description='Profile by `data_source` of an item, as a JSON object: {"gsm8k": "accuracy"}.',
+    )
+    max_body_bytes: int = Field(
+        16 * 2**20, ge=1024, description="Largest request body in bytes; a larger one is answered with 413."
+    )
+    max_items: int = Field(
+        4096, ge=1, description="Most items (or golds) in one request; more are answered with 413."
+    )
+    deadline_s: float = Field(
+        10.0, gt=0, description="Seconds that a request may take unless it says otherwise by `deadline_s`."
+    )
+    max_deadline_s: float = Field(
+        120.0, gt=0, description="Largest `deadline_s` that a request may ask for; more is answered with 422."
+    )
+    item_cpu_s: float = Field(
+        1.5, gt=0, description="CPU seconds that one item may take in a worker before the worker is killed."
+    )
+    memory_mb: int = Field(1024, ge=128, description="Memory limit of a worker in MiB.")
+    recycle_after: int = Field(
+        20_000, ge=1, description="Items after which a worker is replaced by a fresh one."
+    )
+    cache_mb: int = Field(
+        256, ge=0, description="Memory for results of items seen before, in MiB; 0: no cache."
+    )
+    shutdown_s: float = Field(
+        10.0, ge=0, description="Seconds that requests in flight may take to finish after SIGTERM."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least level of log lines. Texts of completions are never logged."
+    )
+
+    @field_validator("root_path")
+    @classmethod
+    def _with_one_leading_slash(cls, value: str) -> str:
+        stripped = value.strip("/")
+        return f"/{stripped}" if stripped else ""
+
+    @field_validator("api_key")
+    @classmethod
+    def _not_blank(cls, value: SecretStr | None) -> SecretStr | None:
+        """An empty variable, as compose files produce, is no key; it must not become a key that is empty."""
+        return value if value is not None and value.get_secret_value().strip() else None
+
+    @property
+    def is_public(self) -> bool:
+        """Whether others than this machine can reach the address."""
+        if self.host == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return True
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting: max_items -> VERIFIER_MAX_ITEMS."""
+    return ENV_PREFIX + name.upper()
