@@ -14,3 +14,15 @@ class Score:
 
     value: float | None
     detail: dict[str, Any] = field(default_factory=dict)
+
+
+class RewardFailed(RuntimeError):
+    """A reward broke: a fault of the deployment, so the item has no reward, which is not a reward of 0."""
+
+    def __init__(self, name: str, fault: str) -> None:
+        super().__init__(name, fault)  # both, or it could not be pickled
+        self.name = name
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return f'reward "{self.name}" {self.fault}'
