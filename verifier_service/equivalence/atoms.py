@@ -154,11 +154,21 @@ def atom(p: Cursor) -> Node:
 
 def numeral(p: Cursor, token: Token) -> Node:
     """A number, with the scale word or the fraction that belongs to it: 2 million, 2 1/3."""
+    digits, marker, exponent = token.value.replace("E", "e").partition("e")
+    if marker and len(exponent) > 5:
+        ten = Pow(Num(fmpq(10), None, 2), _signed_integer(exponent))
+        return Mul((number(Token("n", digits, token.start, token.end)), ten))
     value = _counted_number(p, number(token))
     while (scale := _scale(p)) is not None:
         p.at += 1
         value = Mul((value, Num(fmpq(scale), None, 1)))
     return value
+
+
+def _signed_integer(digits: str) -> Node:
+    if len(digits) > MAX_DIGITS:
+        raise Refused(f"more than {MAX_DIGITS} digits")
+    return Num(fmpq(fmpz(digits.lstrip("+"))), None, len(digits))
 
 
 def _scale(p: Cursor) -> int | None:
@@ -228,7 +238,9 @@ def letters(p: Cursor, token: Token) -> Node:
         p.tokens[p.at] = Token("w", rest, token.end - len(rest), token.end)
         return function(p, FUNCTION_NAMES[name])
     if len(value) <= 3 or value.isupper() and len(value) <= 4:
-        return Mul((*[plain_letter(char) for char in value[:-1]], letter(p, value[-1])))
+        p.at -= 1
+        p.tokens[p.at] = Token("w", value[1:], token.start + 1, token.end)
+        return plain_letter(value[0])
     return named(p, value)
 
 
@@ -345,13 +357,15 @@ def bracketed(opening: str) -> Callable[[Cursor], Node]:
     def read(p: Cursor) -> Node:
         bars, p.bars = p.bars, 0
         stop, p.stop_at_bar = p.stop_at_bar, False
+        outward, p.outward = p.outward, opening == "]"
         if opening in ("(", "[") and (p.accept(")") or p.accept("]")):
+            p.bars, p.stop_at_bar, p.outward = bars, stop, outward
             return Seq((), opening, p.tokens[p.at - 1].value)
         node = p.parse_list()
         closing = p.next().value
         if closing not in ("[", ")", "]") or (closing == "[" and opening != "]"):
             raise Refused(f"{opening} is closed by {closing!r}")
-        p.bars, p.stop_at_bar = bars, stop
+        p.bars, p.stop_at_bar, p.outward = bars, stop, outward
         if isinstance(node, Seq) and node.is_bare:
             return Seq(node.args, "(" if opening == "]" else opening, ")" if closing == "[" else closing)
         if opening + closing not in ("()", "[]"):

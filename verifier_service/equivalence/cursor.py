@@ -18,6 +18,7 @@ class Cursor:
         self.depth = 0
         self.bars = 0  # open absolute values
         self.stop_at_bar = False  # inside a set, before its such-that bar
+        self.outward = False  # inside ]a, b[, where [ closes
 
     def peek(self) -> Token | None:
         return self.tokens[self.at] if self.at < self.last else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from types import NoneType
 
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
-from .gold import PreparedGold, prepare
+from .gold import PreparedGold, final_statement, prepare
 from .identity import Assumptions
 from .kinds.choices import compare_options
 from .kinds.dispatch import compare
@@ -164,7 +164,7 @@ def _same_trees(a: Reading, b: Reading, rules: Rules, facts: Facts) -> bool:
 
 
 def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
-    answer = read(text)
+    answer = read(final_statement(text))
     if answer.is_blank:
         return no_answer("the box is blank")
     if any(answer.tokens == reading.tokens for reading in gold.readings):

@@ -20,6 +20,9 @@ _PHRASE = re.compile(
 )
 
 
+_LEADING_PHRASE = re.compile(r"\s*(?:\\text\{\s*)?(?:" + _PHRASE.pattern + ")", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedGold:
     """One alternative of a gold.
@@ -54,6 +57,25 @@ def answer_in(gold: str) -> str:
         return gold.rpartition("####")[2]
     phrases = list(_PHRASE.finditer(gold)) if len(gold) < 20_000 else []
     return gold[phrases[-1].end() :] if phrases and gold[phrases[-1].end() :].strip(" .$") else gold
+
+
+_ARROW = re.compile(r"\\(?:Rightarrow|Longrightarrow|implies|therefore)(?![a-zA-Z])|⇒|∴")
+
+
+def final_statement(text: str) -> str:
+    """What an answer says in the end: behind its last arrow, without a leading "the answer is"."""
+    if "\\" in text or "⇒" in text or "∴" in text:
+        end = 0
+        for arrow in _ARROW.finditer(text):
+            end = arrow.end()
+        if text[end:].strip(" .$}"):
+            text = text[end:]
+    head = text[:40].lower()
+    if "answer" in head or "solution" in head or "result" in head:
+        opening = _LEADING_PHRASE.match(text)
+        if opening is not None and text[opening.end() :].strip(" .$}"):
+            return text[opening.end() :].replace("}", "", 1) if "{" in opening.group() else text[opening.end() :]
+    return text
 
 
 def prepare(gold: str, rules: Rules) -> PreparedGold:

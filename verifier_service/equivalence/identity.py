@@ -10,8 +10,9 @@ from flint import acb, arb, fmpq
 from .decision import Method
 from .exact import Evaluator, Undefined, Value, apart, ball, contains_zero, precision, same_kind
 from .lexer import Refused
-from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Trait
+from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Rel, Sym, Trait
 from .polynomials import looks_rational, same_rational_function
+from .rewrite import renamed
 
 FAST_BITS = 128
 PROOF_BITS = 700  # 200 digits and some room
@@ -57,6 +58,8 @@ def same_value(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
 
 def canonical(node: Node) -> tuple[object, ...]:
     """A key in which sums and products forget their order."""
+    if isinstance(node, BigOp):
+        node = _with_plain_index(node)
     keys = [canonical(arg) for arg in node.args]
     if isinstance(node, (Add, Mul)):
         flat: list[tuple[object, ...]] = []
@@ -66,6 +69,14 @@ def canonical(node: Node) -> tuple[object, ...]:
         flat.sort(key=repr)
         return (name, None, *flat)
     return (type(node).__name__, node.data(), *keys)
+
+
+def _with_plain_index(node: BigOp) -> Node:
+    """A bound variable has no name of its own: sum over k and sum over j are one."""
+    lower = node.args[1] if len(node.args) > 1 else None
+    if isinstance(lower, Rel) and isinstance(lower.args[0], Sym):
+        return renamed(node, {lower.args[0].name: "bound"})
+    return node
 
 
 # -- constants
@@ -85,7 +96,9 @@ def same_constant(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
         return Same(True, "exact", "the same expression")
     bits = PROOF_BITS + magnitude(a) + magnitude(b)
     if bits > MAX_PROOF_BITS:
-        raise Refused("too large to settle by evaluation")
+        if _holds_sum(a) or _holds_sum(b):
+            raise Refused("too large to settle by evaluation")
+        bits = PROOF_BITS  # products and powers alone: relative agreement is as good
     with precision(bits):
         second = _values(a, b, given)
         if second is None:
@@ -98,6 +111,10 @@ def same_constant(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
         if not (_sharp(x, bits) and _sharp(y, bits)):
             raise Refused("too large to settle by evaluation")
     return Same(True, "ball", "the values agree to 200 digits and the size of both sides")
+
+
+def _holds_sum(node: Node) -> bool:
+    return any(isinstance(part, Add) for part in node.walk())
 
 
 def _values(a: Node, b: Node, given: Assumptions) -> tuple[Value, Value] | None:
@@ -133,17 +150,36 @@ def _short(value: Value) -> str:
 
 
 def magnitude(node: Node) -> int:
-    """Bits of all digits and exponents of a tree, at least: what the precision must follow."""
+    """Bits of all digits, exponents and large values in a tree: what the precision must follow.
+
+    A sum can hide a 1 beside 7^(10^10); only a precision beyond the size of its terms would show it.
+    """
     total = 0
     for part in node.walk():
         if isinstance(part, Num):
             total += int(part.value.height_bits())
-        elif isinstance(part, Pow) and isinstance(part.args[1], Num):
-            exponent = abs(part.args[1].value)
-            total += int(min(exponent, fmpq(MAX_PROOF_BITS)).ceil()) * 4
+        elif isinstance(part, (Pow, Fn)):
+            total += _size(part)
         if total > MAX_PROOF_BITS:
             break
     return total
+
+
+def _size(node: Node) -> int:
+    """Bits of the value of a power or function, in either direction; of its written exponent if it has letters."""
+    if node.free:
+        exponent = node.args[-1]
+        return min(abs(int(exponent.value)), MAX_PROOF_BITS) * 4 if isinstance(exponent, Num) else 1
+    with precision(FAST_BITS):
+        try:
+            value = ball(Evaluator(complex_values=True).value(node))
+        except (Undefined, Refused):
+            return 1
+        size = arb(abs(value))
+        if size.contains(0):
+            return 1 if size < 2 else MAX_PROOF_BITS + 1
+        bits = abs(size.log()) / arb(2).log()
+        return int(min(float(bits.upper()), MAX_PROOF_BITS + 1))
 
 
 # -- rational functions

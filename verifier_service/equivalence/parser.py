@@ -29,7 +29,7 @@ from .nodes import (
     SetOp,
     Words,
 )
-from .units import Unit, currency_symbol, parse_unit
+from .units import Unit, convertible, currency_symbol, parse_unit
 
 RELATION, SET, RATIO, SUM, PRODUCT, SIGN, POWER = 10, 20, 22, 30, 40, 45, 60
 
@@ -123,6 +123,8 @@ class Parser(Cursor):
         if token is not None and token.kind in "wt" and token.value.lower() in OTHERWISE:
             self.at += 1
             return Cases((self.expression(RELATION), Words("otherwise")))
+        if self.sees("=") or self.sees("approx"):
+            self.at += 1  # "= 5": the left side was written outside
         node = self.expression(RELATION)
         token = self.peek()
         if token is None or token.kind not in "wt":
@@ -175,7 +177,7 @@ class Parser(Cursor):
         while (token := self.peek()) is not None:
             value = token.value
             if token.kind in "oc":
-                if value in CLOSERS:
+                if value in CLOSERS or (value == "[" and self.outward):
                     return left
                 if value in RELATIONS:
                     if floor > RELATION:
@@ -429,17 +431,38 @@ class Parser(Cursor):
         lower = token.value.lower()
         if lower in AND_WORDS or lower in OR_WORDS or lower in CONDITION_WORDS:
             return left
+        if lower == "to":
+            self.at += 1
+            return Ratio((left, self.expression(RATIO + 1)))
         end = self._item_end()
         text = unit_text(self.source[token.start : self.tokens[end - 1].end])
         unit = parse_unit(text)
         if unit is not None:
             self.at = end
             return measured(left, unit)
+        compound = self._compound(left, end)
+        if compound is not None:
+            return compound
         words = text.lower().split()
-        if len(words) <= 4 and all(w.isalpha() for w in words) and not _STOP_NOUNS.intersection(words):
+        if len(words) <= 3 and all(w.isalpha() for w in words) and not _STOP_NOUNS.intersection(words):
             self.at = end
             return Quantity(left, None, " ".join(words))
         raise Refused("words behind a value")
+
+    def _compound(self, left: Node, end: int) -> Node | None:
+        """2 hours 30 minutes: a value in two units, the second converted to the first."""
+        numbers = [at for at in range(self.at, end) if self.tokens[at].kind == "n"]
+        if len(numbers) != 1 or numbers[0] in (self.at, end - 1):
+            return None
+        tokens, middle = self.tokens, numbers[0]
+        first = parse_unit(unit_text(self.source[tokens[self.at].start : tokens[middle - 1].end]))
+        second = parse_unit(unit_text(self.source[tokens[middle + 1].start : tokens[end - 1].end]))
+        factor = convertible(second, first) if first is not None and second is not None else None
+        if first is None or factor is None:
+            return None
+        self.at = end
+        rest = Num(exact_decimal(tokens[middle].value) * fmpq(factor.numerator, factor.denominator), None, 1)
+        return measured(Add((left, rest)), first)
 
     def _item_end(self) -> int:
         at = self.at

@@ -104,8 +104,20 @@ def clean(text: str) -> str:
         text = text.replace("{:}", ":")
     if not text.isascii():
         text = _ascii_mathematics(text)
-    text = strip_wrappers(text)
+    text = _unwrapped_brackets(strip_wrappers(text))
     return without_delimiters(text) if "$" in text else text
+
+
+def _unwrapped_brackets(text: str) -> str:
+    """Thousands of brackets around one value are one pair."""
+    if not text.startswith("(((("):
+        return text
+    inner = text.lstrip("(")
+    depth = len(text) - len(inner)
+    core = inner.rstrip(")")
+    if len(inner) - len(core) == depth and "(" not in core and ")" not in core:
+        return f"({core})"
+    return text
 
 
 def without_delimiters(text: str) -> str:

@@ -20,7 +20,7 @@ from ..rewrite import both_signs
 from .frame import Frame
 from .relation import assignment, is_name
 
-MAX_PAIRS = 40_000  # comparisons that one collection may cost
+MAX_PAIRS = 5_000  # comparisons that one collection may cost
 OPENING = frozenset({"(", "[", "<"})
 
 
@@ -35,11 +35,25 @@ def spread(node: Node) -> Node:
         for arg in node.args:
             members.extend(_signs(arg))
         if node.is_bare:
-            members = _shared_name(members)
+            members = _shared_name(_without_memberships(members))
+            if len(members) == 1:
+                return members[0]
         return Seq(tuple(members), node.opening, node.closing, node.joint)
     if node.traits & Trait.PLUS_MINUS:
         return Seq(both_signs(node), joint="or")
     return node
+
+
+def _without_memberships(members: list[Node]) -> list[Node]:
+    """ "x = 2k, k in Z" says what k is; the answer is the rest."""
+    kept = [member for member in members if not _is_membership(member, members)]
+    return kept or members
+
+
+def _is_membership(member: Node, members: list[Node]) -> bool:
+    if not isinstance(member, Rel) or member.ops != ("in",) or not isinstance(member.args[1], NamedSet):
+        return False
+    return any(other is not member and member.args[0].free & other.free for other in members)
 
 
 def _signs(node: Node) -> tuple[Node, ...]:
@@ -183,7 +197,7 @@ def _unordered_gold(gold: Seq, answer: Node, frame: Frame) -> Decision:
         answer = Seq((answer,))
     if len(answer.args) == 1 and isinstance(answer.args[0], NamedSet):
         return incorrect("rule", "a set of a set")
-    in_order = answer.opening in OPENING and not gold.is_set
+    in_order = answer.opening in OPENING
     if answer.opening + answer.closing in ("(]", "[)"):
         return incorrect("rule", "a half-open interval is no list")
     ours, theirs = bare_members(gold), bare_members(answer)
@@ -207,8 +221,6 @@ def _same_members(ours: tuple[Node, ...], theirs: tuple[Node, ...], gold: Seq, a
         left, right = list(ours), list(theirs)
     else:
         left, right = _distinct(ours), _distinct(theirs)
-    if len(left) * len(right) > MAX_PAIRS:
-        return incorrect("rule", "answer_refused: too many members to match")
     left_values, right_values = _approximate(left), _approximate(right)
     if left_values is not None and right_values is not None:
         left = [node for _, node in sorted(zip(left_values, left, strict=True), key=lambda pair: pair[0])]
@@ -233,7 +245,7 @@ def _approximate(members: list[Node]) -> list[float] | None:
 def _matched(left: list[Node], right: list[Node], frame: Frame, *, one_to_one: bool) -> Decision:
     methods: set[Method] = set()
     used = [False] * len(right)
-    budget = MAX_PAIRS // 8
+    budget = MAX_PAIRS
     for place, ours in enumerate(left):
         for at in _near(place, len(right)):
             if one_to_one and used[at]:

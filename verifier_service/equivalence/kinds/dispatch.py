@@ -24,7 +24,7 @@ from ..nodes import (
 from .collection import bare_members, compare_collections, is_collection, named_values, spread
 from .frame import Frame
 from .interval_set import NoRealSet, compare_real_sets, looks_like_real_set, may_be_interval
-from .matrix import compare_matrices, holds_matrix
+from .matrix import compare_matrices, holds_matrix, unit_vector_form
 from .number import compare_values
 from .piecewise import compare_piecewise
 from .relation import compare_equations, is_equation, stated_value
@@ -50,6 +50,7 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _words(gold, answer)
     if isinstance(gold, Cases) or isinstance(answer, Cases):
         return compare_piecewise(gold, answer, frame)
+    gold, answer = _as_vectors(gold, answer)
     if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
         return compare_matrices(gold, answer, frame)
     if is_residue(gold) or is_residue(answer):
@@ -63,6 +64,9 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
     if isinstance(answer, Rel) and not isinstance(gold, Seq) and named_values(gold) is None:
         return _stated(gold, answer, frame)
     if is_collection(gold) or is_collection(answer) or named_values(gold) is not None:
+        one, other = spread(gold), spread(answer)
+        if isinstance(gold, Seq) and not isinstance(one, Seq) or isinstance(answer, Seq) and not isinstance(other, Seq):
+            return compare(one, other, frame)
         return _collections(gold, answer, frame)
     if isinstance(gold, Ratio) or isinstance(answer, Ratio):
         return compare_ratios(gold, answer, frame)
@@ -70,6 +74,18 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         same = canonical(gold) == canonical(answer)
         return correct("exact", "the same expression") if same else incorrect("rule", "another kind of answer")
     return compare_values(gold, answer, frame)
+
+
+def _as_vectors(gold: Node, answer: Node) -> tuple[Node, Node]:
+    """Unit vectors on one side, components on the other."""
+    for vector, other in ((gold, answer), (answer, gold)):
+        if isinstance(vector, (Seq, Matrix)) and not isinstance(other, (Seq, Matrix, Rel)) and (
+            isinstance(vector, Matrix) or vector.opening in ("(", "<", "[")
+        ):
+            form = unit_vector_form(other, len(vector.args))
+            if form is not None:
+                return (gold, form) if vector is gold else (form, answer)
+    return gold, answer
 
 
 def _is_plain(node: Node) -> bool:

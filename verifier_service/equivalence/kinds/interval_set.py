@@ -327,6 +327,14 @@ def _difference(whole: RealSet, removed: RealSet) -> RealSet:
 # -- comparison
 
 
+def _turned_round(answer: Rel, offered: RealSet, right: tuple[Interval, ...]) -> tuple[RealSet, tuple[Interval, ...]]:
+    """b > a says of a what a < b says."""
+    if len(answer.ops) != 1 or answer.ops[0] not in _TURNED or not isinstance(answer.args[1], Sym):
+        return offered, right
+    other = RealSet(_ray(_TURNED[answer.ops[0]], answer.args[0]), answer.args[1].name)
+    return other, merged(other)
+
+
 def compare_real_sets(gold: Node, answer: Node, frame: Frame) -> Decision:
     """As sets of reals. An answer that is no solved set is incorrect; raises NoRealSet if the gold is none."""
     wanted = real_set(gold)
@@ -336,6 +344,8 @@ def compare_real_sets(gold: Node, answer: Node, frame: Frame) -> Decision:
         right = merged(offered)
     except NoRealSet as problem:
         return incorrect("rule", f"not in solved form: {problem}")
+    if wanted.name and offered.name and wanted.name != offered.name and isinstance(answer, Rel):
+        offered, right = _turned_round(answer, offered, right)
     if wanted.name and offered.name and wanted.name != offered.name:
         return incorrect("rule", f"a condition on {offered.name}, not on {wanted.name}")
     if len(left) != len(right):

@@ -9,8 +9,12 @@
 
 from collections.abc import Callable
 
+from flint import fmpq
+
 from ..decision import Decision, correct, incorrect
-from ..nodes import Add, Div, Matrix, Mul, Neg, Node, Pow, Seq
+from ..identity import same_value
+from ..nodes import Add, Const, Div, Matrix, Mul, Neg, Node, Num, Pow, Seq, Sym, Trait
+from ..rewrite import rebuild, substituted
 from .frame import Frame
 
 
@@ -77,6 +81,32 @@ def _nested(node: Seq) -> Matrix | None:
             return Matrix(tuple(row.args for row in rows))
         return None
     return Matrix(tuple((arg,) for arg in node.args)) if not rows else None
+
+
+def unit_vector_form(node: Node, size: int) -> Seq | None:
+    """3i + 4j as the tuple (3, 4); None where the node is not linear in the unit vectors."""
+    if not 2 <= size <= 3 or isinstance(node, Seq) or node.has(Trait.STRUCTURE):
+        return None
+    named = _imaginary_as_letter(node)
+    names = ("i", "j", "k")
+    if not named.free & frozenset(names[:size]) or named.free & frozenset(names[size:]):
+        return None
+    zero, one = Num(fmpq(0), None, 1), Num(fmpq(1), None, 1)
+    components = []
+    for place in range(size):
+        component = named
+        for at in range(size):
+            component = substituted(component, names[at], one if at == place else zero)
+        components.append(component)
+    terms = [Mul((component, Sym(name))) for component, name in zip(components, names, strict=False)]
+    linear = same_value(named, Add(tuple(terms)))
+    return Seq(tuple(components), "(", ")") if linear.equal else None
+
+
+def _imaginary_as_letter(node: Node) -> Node:
+    if isinstance(node, Const) and node.name == "i":
+        return Sym("i")
+    return rebuild(node, tuple(_imaginary_as_letter(arg) for arg in node.args)) if node.args else node
 
 
 def compare_matrices(gold: Node, answer: Node, frame: Frame) -> Decision:

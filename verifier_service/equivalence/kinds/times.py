@@ -13,6 +13,7 @@ from ..decision import Decision, correct, incorrect
 
 _CLOCK = re.compile(r"\d{1,2}\s*(?:\{?:\}?)\s*[0-5]\d(?:\D|$)")
 _TWO_DIGITS = re.compile(r"0\d\s*:|:\s*0\d|:\s*00")
+_HALF_OF_DAY = re.compile(r"[ap]\.?\s?m\b|noon|midnight|morning|evening|afternoon|night|1[3-9]|2[0-3]", re.IGNORECASE)
 _SAYS_TIME = re.compile(r"\b(?:time|o'clock|a\.?m\.?|p\.?m\.?|clock|when|noon|midnight|hour)\b|几点|时间", re.IGNORECASE)
 
 
@@ -34,7 +35,9 @@ def compare_times(gold: str, answer: str, prompt: str) -> Decision | None:
     other_time = parse_time(answer)
     if other_time is None or not _is_time(gold, answer, prompt):
         return None
-    return correct("exact", "the same time") if time == other_time else incorrect("exact", "another time")
+    halves = [bool(_HALF_OF_DAY.search(text)) for text in (gold, answer)]
+    same = time == other_time or (halves[0] != halves[1] and time % 720 == other_time % 720)
+    return correct("exact", "the same time") if same else incorrect("exact", "another time")
 
 
 def _is_time(gold: str, answer: str, prompt: str) -> bool:
