@@ -1,7 +1,9 @@
 """The command line: help that teaches, errors with their fix, exit codes."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -58,10 +60,8 @@ def test_presets_are_listed_and_printed_as_written() -> None:
     assert grpo("presets", "r2").exit_code == 2
 
 
-def test_a_printed_preset_is_a_config_file(tmp_path: object) -> None:
-    from pathlib import Path
-
-    file = Path(str(tmp_path)) / "mine.toml"
+def test_a_printed_preset_is_a_config_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
     file.write_text(grpo("presets", "dapo").output)
     assert grpo("plan", "-c", str(file)).output == grpo("plan", "-p", "dapo").output
 
@@ -83,12 +83,6 @@ def test_help_teaches_by_example(command: str) -> None:
 
 def test_the_command_line_starts_without_torch() -> None:
     code = "import sys, grpo_trainer.cli; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, env=_environment()).returncode == 0
-
-
-def _environment() -> dict[str, str]:
-    import os
-    from pathlib import Path
-
     root = Path(__file__).parents[2]
-    return {**os.environ, "PYTHONPATH": f"{root / 'trainer'}{os.pathsep}{root}"}
+    where = {"PYTHONPATH": f"{root / 'trainer'}{os.pathsep}{root}"}
+    assert subprocess.run([sys.executable, "-c", code], check=False, env=os.environ | where).returncode == 0

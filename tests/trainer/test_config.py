@@ -267,7 +267,9 @@ def test_an_unknown_preset_and_a_bad_file_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_table_is_told_by_its_options() -> None:
-    told = {line.split()[0] for line in problems("steps=3", preset=None)}
+    first, *others = problems("steps=3", preset=None)
+    assert first.startswith("nothing to start from: --preset dapo|")
+    told = {line.split()[0] for line in others}
     required = {name for name, default, _ in options() if not default and ".shape." not in name}
     assert told == required - {"steps"}
 

@@ -1,8 +1,12 @@
 """Data: rows of every kind, golds asked about before a run, an order that one number resumes."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,16 +92,14 @@ def test_parquet_rows_become_problems_and_dots_reach_into_columns(tmp_path: Path
     ]
 
 
-def test_hub_data_sets_are_read_by_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    datasets = pytest.importorskip("datasets")
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+def test_hub_data_sets_are_read_by_split(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def load_dataset(name: str, config: str | None, *, split: str, revision: str | None) -> Any:
         asked.append((name, config, split, revision))
-        return datasets.Dataset.from_list([{"question": "q", "answer": "#### 4"}])
+        return [{"question": "q", "answer": "#### 4"}]
 
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     found = load_problems(DataConfig(train="hf:openai/gsm8k?config=main&split=test"))
     assert asked == [("openai/gsm8k", "main", "test", None)]
     assert found == [Problem("openai/gsm8k row 0", "q", "#### 4", {})]
@@ -105,8 +107,29 @@ def test_hub_data_sets_are_read_by_split(tmp_path: Path, monkeypatch: pytest.Mon
         load_problems(DataConfig(train="hf:openai/gsm8k?splt=test"))
 
 
+def test_a_folder_is_read_by_the_hub_library_itself(tmp_path: Path) -> None:
+    pytest.importorskip("datasets", reason="datasets is not installed")
+    jsonl(tmp_path / "train.jsonl", {"question": "q", "answer": "4"})
+    code = (
+        "from grpo_trainer.config import DataConfig; from grpo_trainer.data import load_problems; "
+        f"print(load_problems(DataConfig(train='hf:{tmp_path}?split=train'))[0].gold)"
+    )
+    # A process of its own: the library takes its cache folder and offline mode from the environment, once.
+    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    root = Path(__file__).parents[2]
+    where = {"PYTHONPATH": f"{root / 'trainer'}{os.pathsep}{root}"}
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | offline | where,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == "4"
+
+
 def test_an_optional_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(DataError, match="pip install datasets"):
         load_problems(DataConfig(train="hf:x/y"))
 

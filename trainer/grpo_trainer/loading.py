@@ -73,7 +73,12 @@ def load_config(
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError([line for e in error.errors() for line in _explained(e)]) from None
+        problems = [line for e in error.errors() for line in _explained(e)]
+        if preset is None and file is None:
+            problems.insert(
+                0, f"nothing to start from: give --preset {'|'.join(preset_names())} or --config FILE"
+            )
+        raise ConfigError(problems) from None
 
 
 def preset_names() -> list[str]:

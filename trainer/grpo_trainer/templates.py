@@ -103,7 +103,7 @@ class Template:
                 "template.prefill_think=false"
             )
         if self.config.prefill_think and thinking == "none":
-            text += f" {OPEN}" if self.config.kind in ("r1", "few-shot") else f"{OPEN}\n"
+            text += {"chat": f"{OPEN}\n", "plain": OPEN}.get(self.config.kind, f" {OPEN}")
             thinking = "open"
         # A chat template writes its own special tokens; elsewhere the tokenizer adds those it begins with.
         ids = self.tokenizer.encode(text, add_special_tokens=self.config.kind != "chat")

@@ -107,10 +107,8 @@ def advantage_multi(case: Case) -> Case:
 
 
 def dynamic_sampling(case: Case) -> Case:
-    groups, judged = judged_groups(
-        tensor(case["inputs"]["group_rewards"]), len(case["inputs"]["group_rewards"][0])
-    )
-    return {"keep": live_groups(groups, judged, threshold=case["params"]["threshold"])}
+    groups = [judged_groups(tensor(g), len(g)) for g in case["inputs"]["group_rewards"]]
+    return {"keep": torch.cat([live_groups(*g, threshold=case["params"]["threshold"]) for g in groups])}
 
 
 def clamps(text: str | None) -> dict[str, float | None]:
@@ -162,10 +160,10 @@ def settings_of(case: Case) -> tuple[LossSettings, float | None]:
     default_mode = "grpo" if r1 or gspo else "token-mean"
     mode = params.get("loss_agg_mode") or params.get("loss_type") or default_mode
     width = len(tensor(case["inputs"]["mask"])[0])
-    answers = len(tensor(case["inputs"]["mask"]))
+    answers = int(tensor(case["inputs"]["mask"]).bool().any(-1).sum())
     length = {
         "dr_grpo": params.get("max_len"),
-        "token-sum": 1 / answers,
+        "token-sum": 1 / max(answers, 1),
         "seq-mean-token-sum": 1.0,
         "seq-mean-token-sum-norm": width,
     }.get(mode)

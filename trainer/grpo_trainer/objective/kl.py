@@ -29,8 +29,8 @@ def kl_estimate(
              (DeepSeekMath, arXiv 2402.03300, eq. 4).
       "k3+"  the value of k3 with the gradient of k2.
       "abs"  |d|.
-    log_ratio_limit: d is held within plus or minus this, so that exp cannot overflow; the gradient
-    is 0 outside. value_limit: the same for the estimate. None switches either off.
+    log_ratio_limit: for k3 and k3+, d is held within plus or minus this, so that exp cannot overflow;
+    beyond it the gradient of k3 is 0. value_limit: the same for the estimate. None switches either off.
     Raises ValueError if a shape differs.
     """
     check_shapes(mask_BT, logprobs_BT=logprobs_BT, ref_logprobs_BT=ref_logprobs_BT)
