@@ -158,7 +158,7 @@ def _worded_date(text: str) -> Date | None:
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """minutes since midnight; marked: a.m., p.m., noon said so; halves: hours 1 to 12 that could be either."""
+    """Minutes since midnight; marked: a.m., p.m., noon said so; halves: hours 1 to 12, could be either."""
 
     minutes: Fraction
     marked: bool
@@ -174,8 +174,10 @@ _DIGITS = re.compile(
     r" ?(?P<half>[ap] ?\.? ?m\.?|in the (?:morning|afternoon|evening)|at night)?"
 )
 _CHINESE_TIME = re.compile(
-    r"(?P<half>上午|早上|早晨|凌晨|下午|傍晚|晚上|中午|夜里|오전|오후|午前|午後)? ?(?P<hour>\d{1,2}|\w{1,3}?) ?"
-    r"(?P<unit>[点點时時시]|:)(?P<exact>整|钟)?(?: ?(?:(?P<minute>\d{1,2}|\w{1,4}?) ?[分분]?|(?P<part>半|一刻|三刻)))?"
+    r"(?P<half>上午|早上|早晨|凌晨|下午|傍晚|晚上|中午|夜里|오전|오후|午前|午後)? ?"
+    r"(?P<hour>\d{1,2}|\w{1,3}?) ?"
+    r"(?P<unit>[点點时時시]|:)(?:整|钟)?"
+    r"(?: ?(?:(?P<minute>\d{1,2}|\w{1,4}?) ?[分분]?|(?P<part>半|一刻|三刻)))?"
 )
 _LATE = ("noon", "evening", "night")
 _AFTERNOON = frozenset(("下午", "傍晚", "晚上", "夜里", "오후", "午後"))
