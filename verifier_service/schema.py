@@ -50,9 +50,9 @@ class Wire(BaseModel):
 class ToleranceSpec(Wire):
     """Numeric tolerance of a data set; an answer passes if any given bound holds."""
 
-    abs: FiniteFloat | None = Field(None, ge=0)
-    rel: FiniteFloat | None = Field(None, ge=0)
-    digits: int | None = Field(None, ge=1, le=1000)
+    abs: FiniteFloat | None = Field(default=None, ge=0)
+    rel: FiniteFloat | None = Field(default=None, ge=0)
+    digits: int | None = Field(default=None, ge=1, le=1000)
 
 
 class RulesPatch(Wire):
@@ -148,7 +148,7 @@ class ProfileSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: Literal[1] = Field(1, alias="schema")
+    schema_version: Literal[1] = Field(default=1, alias="schema")
     rewards: dict[str, RewardSpec] = Field(min_length=1)
     rules: RulesPatch = RulesPatch()
 
@@ -173,8 +173,8 @@ class Item(BaseModel):
     data_source: str | None = None
     rules: RulesPatch | None = None
     profile: str | ProfileSpec | None = None
-    completion_tokens: int | None = Field(None, ge=0)
-    max_tokens: int | None = Field(None, ge=1)
+    completion_tokens: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=1)
     truncated: bool | None = None
     group: Id | None = None
     info: dict[str, Any] | None = None
@@ -217,7 +217,7 @@ class ScoreRequest(BaseModel):
     items: ListOf[Item]
     profile: str | ProfileSpec | None = None
     rules: RulesPatch | None = None
-    deadline_s: FiniteFloat | None = Field(None, gt=0)
+    deadline_s: FiniteFloat | None = Field(default=None, gt=0)
     explain: bool = False
     echo_info: bool = False
 
@@ -252,10 +252,10 @@ class Result(BaseModel):
     cached: bool = False
     elapsed_ms: float = 0.0
     warnings: list[str] = []
-    error: ItemError | None = Field(None, exclude_if=_is_none)
-    profile: str | None = Field(None, exclude_if=_is_none)
-    info: dict[str, Any] | None = Field(None, exclude_if=_is_none)
-    explanation: dict[str, Any] | None = Field(None, exclude_if=_is_none)
+    error: ItemError | None = Field(default=None, exclude_if=_is_none)
+    profile: str | None = Field(default=None, exclude_if=_is_none)
+    info: dict[str, Any] | None = Field(default=None, exclude_if=_is_none)
+    explanation: dict[str, Any] | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def outcome(self) -> Outcome:
@@ -300,7 +300,7 @@ class GoldResult(BaseModel):
     index: int
     ok: bool
     kind: str | None = None
-    code: str | None = Field(None, exclude_if=_is_none)
+    code: str | None = Field(default=None, exclude_if=_is_none)
     reason: str = ""
 
 
@@ -365,6 +365,6 @@ class Problem(BaseModel):
     status: int
     detail: str = ""
     request_id: str = ""
-    errors: list[ProblemPath] | None = Field(None, exclude_if=_is_none)
-    setting: str | None = Field(None, exclude_if=_is_none)
-    limit: int | float | None = Field(None, exclude_if=_is_none)
+    errors: list[ProblemPath] | None = Field(default=None, exclude_if=_is_none)
+    setting: str | None = Field(default=None, exclude_if=_is_none)
+    limit: int | float | None = Field(default=None, exclude_if=_is_none)

@@ -28,11 +28,12 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
 
-    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for every interface.")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    root_path: str = Field("", description="Path prefix under which a proxy publishes the service.")
+    host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for every interface.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    root_path: str = Field(default="", description="Path prefix under which a proxy publishes the service.")
     api_key: SecretStr | None = Field(
-        None, description="Key that callers must send as `Authorization: Bearer KEY`; none: open to all."
+        default=None,
+        description="Key that callers must send as `Authorization: Bearer KEY`; none: open to all.",
     )
     workers: int = Field(
         default_factory=usable_cores,
@@ -40,39 +41,49 @@ class Settings(BaseSettings):
         le=512,
         description="Worker processes that judge; by default one per usable core.",
     )
-    profile: str = Field("accuracy", description="Profile of requests that name none.")
-    profiles: Path | None = Field(None, description="Folder with profiles of your own, one TOML file each.")
+    profile: str = Field(default="accuracy", description="Profile of requests that name none.")
+    profiles: Path | None = Field(
+        default=None, description="Folder with profiles of your own, one TOML file each."
+    )
     data_sources: dict[str, str] = Field(
         default_factory=dict,
         description='Profile by `data_source` of an item, as a JSON object: {"gsm8k": "accuracy"}.',
     )
     max_body_bytes: int = Field(
-        16 * 2**20, ge=1024, description="Largest request body in bytes; a larger one is answered with 413."
+        default=16 * 2**20,
+        ge=1024,
+        description="Largest request body in bytes; a larger one is answered with 413.",
     )
     max_items: int = Field(
-        4096, ge=1, description="Most items (or golds) in one request; more are answered with 413."
+        default=4096, ge=1, description="Most items (or golds) in one request; more are answered with 413."
     )
     deadline_s: float = Field(
-        10.0, gt=0, description="Seconds that a request may take unless it says otherwise by `deadline_s`."
+        default=10.0,
+        gt=0,
+        description="Seconds that a request may take unless it says otherwise by `deadline_s`.",
     )
     max_deadline_s: float = Field(
-        120.0, gt=0, description="Largest `deadline_s` that a request may ask for; more is answered with 422."
+        default=120.0,
+        gt=0,
+        description="Largest `deadline_s` that a request may ask for; more is answered with 422.",
     )
     item_cpu_s: float = Field(
-        1.5, gt=0, description="CPU seconds that one item may take in a worker before the worker is killed."
+        default=1.5,
+        gt=0,
+        description="CPU seconds that one item may take in a worker before the worker is killed.",
     )
-    memory_mb: int = Field(1024, ge=128, description="Memory limit of a worker in MiB.")
+    memory_mb: int = Field(default=1024, ge=128, description="Memory limit of a worker in MiB.")
     recycle_after: int = Field(
-        20_000, ge=1, description="Items after which a worker is replaced by a fresh one."
+        default=20_000, ge=1, description="Items after which a worker is replaced by a fresh one."
     )
     cache_mb: int = Field(
-        256, ge=0, description="Memory for results of items seen before, in MiB; 0: no cache."
+        default=256, ge=0, description="Memory for results of items seen before, in MiB; 0: no cache."
     )
     shutdown_s: float = Field(
-        10.0, ge=0, description="Seconds that requests in flight may take to finish after SIGTERM."
+        default=10.0, ge=0, description="Seconds that requests in flight may take to finish after SIGTERM."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least level of log lines. Texts of completions are never logged."
+        default="info", description="Least level of log lines. Texts of completions are never logged."
     )
 
     @field_validator("root_path")

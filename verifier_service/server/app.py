@@ -1,0 +1,166 @@
+"""The app, put together from its rooms, and the process that serves it."""
+
+import json
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.responses import Response
+
+import verifier_service
+from verifier_service.server.auth import KeyGate
+from verifier_service.server.backend import Backend, Starter
+from verifier_service.server.decoding import Decoder
+from verifier_service.server.judging import JudgeBackend
+from verifier_service.server.metrics import Metrics
+from verifier_service.server.openapi import openapi_document
+from verifier_service.server.pages import router as pages
+from verifier_service.server.problems import HANDLERS
+from verifier_service.server.routes import Service, router
+from verifier_service.server.settings import Settings
+from verifier_service.server.tracking import Tracker
+
+log = logging.getLogger(__name__)
+
+
+class ServeError(RuntimeError):
+    """The service cannot listen; the message says what to change."""
+
+
+def create_app(
+    settings: Settings | None = None,
+    *,
+    backend: Backend | None = None,
+    on_failure: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """The app with its workers, which are born when it starts up and die when it shuts down.
+
+    backend: in place of the real one, for tests. on_failure: called if the workers cannot be started.
+    Raises UnknownProfile or ProfileError where the settings name a profile that is not there.
+    """
+    settings = settings or Settings()
+    backend = backend or JudgeBackend(settings)
+    starter = Starter(backend, on_failure)
+    metrics = Metrics(backend.figures, lambda: starter.started and backend.ready)
+    app = FastAPI(
+        title="Verifier service",
+        version=verifier_service.__version__,
+        root_path=settings.root_path,
+        lifespan=partial(_lifespan, starter),
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers=HANDLERS,
+    )
+    app.state.service = Service(settings, backend, starter, Decoder(settings.max_items), metrics)
+    app.include_router(router)
+    app.include_router(pages)
+    _add_document(app)
+    if settings.api_key is not None:
+        app.add_middleware(KeyGate, key=settings.api_key.get_secret_value())
+    # Added last, so outermost: a refusal is tracked like any other reply.
+    known = frozenset(str(getattr(route, "path", "")) for route in app.routes)
+    app.add_middleware(Tracker, metrics=metrics, routes=known)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(starter: Starter, _: FastAPI) -> AsyncIterator[None]:
+    starter.begin()
+    try:
+        yield
+    finally:
+        await starter.end()
+
+
+def _add_document(app: FastAPI) -> None:
+    content = json.dumps(openapi_document(app), ensure_ascii=False).encode()
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return Response(content, media_type="application/json")
+
+
+def serve(settings: Settings | None = None) -> int:
+    """Serves until SIGTERM or Ctrl-C, in one process; returns the exit code. Raises ServeError.
+
+    SIGTERM ends it well: no new connections, requests in flight have `shutdown_s`, exit code 0.
+    """
+    settings = settings or Settings()
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    server: uvicorn.Server
+    failed = False
+
+    def give_up() -> None:
+        nonlocal failed
+        failed = server.should_exit = True
+
+    app = create_app(settings, on_failure=give_up)
+    listener = _listener(settings)
+    _warn_if_open(settings)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=max(1, round(settings.shutdown_s)),
+        )
+    )
+    # uvicorn raises the signals it caught again when it is done; by then there is nothing left to end.
+    before = signal.signal(signal.SIGTERM, _nothing)
+    log.info("verifier %s on %s, %d workers", app.version, _address(listener), settings.workers)
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listener.close()
+        signal.signal(signal.SIGTERM, before)
+    return 1 if failed or not server.started else 0
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """A signal handler for a process that has ended already."""
+
+
+def _listener(settings: Settings) -> socket.socket:
+    """A bound socket: whoever else has the port is found out before any worker is started."""
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ServeError(f'cannot listen on "{settings.host}": {error.strerror}') from None
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        hint = "choose another with --port (VERIFIER_PORT), or --port 0 for a free one"
+        raise ServeError(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; {hint}"
+        ) from None
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _warn_if_open(settings: Settings) -> None:
+    if settings.is_public and settings.api_key is None:
+        log.warning(
+            "LISTENING ON %s WITHOUT AN API KEY: whoever reaches this address can use the service. "
+            "Set VERIFIER_API_KEY, or listen on 127.0.0.1.",
+            settings.host,
+        )

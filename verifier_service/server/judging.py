@@ -1,0 +1,111 @@
+"""The backend of a real service: worker pool, cache, profiles and scorer, as the settings say."""
+
+from collections.abc import Mapping, Sequence
+
+from verifier_service.cache import MB, Cache
+from verifier_service.engine import engine_fingerprint
+from verifier_service.judge import Judgement
+from verifier_service.rewards.profile import Profile, load_profiles
+from verifier_service.schema import (
+    GoldQuery,
+    GoldsResponse,
+    InvalidItem,
+    Item,
+    ProfileInfo,
+    ProfileSpec,
+    RulesPatch,
+    ScoreResponse,
+)
+from verifier_service.scoring import Scorer
+from verifier_service.server.backend import Figures
+from verifier_service.server.settings import Settings
+from verifier_service.workers import WorkerPool
+
+
+class JudgeBackend:
+    """Implements `Backend`. Raises UnknownProfile or ProfileError where the settings ask for one."""
+
+    def __init__(self, settings: Settings) -> None:
+        profiles = load_profiles(settings.profiles)
+        self.engine = engine_fingerprint()
+        self.profiles: Mapping[str, ProfileInfo] = {
+            name: _profile_info(profile) for name, profile in profiles.items()
+        }
+        self._pool = WorkerPool(
+            settings.workers,
+            item_cpu_s=settings.item_cpu_s,
+            memory_mb=settings.memory_mb,
+            recycle_after=settings.recycle_after,
+        )
+        self._cache: Cache[Judgement] = Cache(settings.cache_mb * MB)
+        self._scorer = Scorer(
+            self._pool,
+            self._cache,
+            profiles,
+            default_profile=settings.profile,
+            data_sources=settings.data_sources,
+            deadline_s=settings.deadline_s,
+            max_deadline_s=settings.max_deadline_s,
+        )
+
+    @property
+    def ready(self) -> bool:
+        return self._pool.stats.ready > 0
+
+    async def start(self) -> None:
+        await self._pool.start()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def score(
+        self,
+        items: Sequence[Item | InvalidItem],
+        *,
+        profile: str | ProfileSpec | None,
+        rules: RulesPatch | None,
+        deadline_s: float | None,
+        explain: bool,
+        echo_info: bool,
+    ) -> ScoreResponse:
+        return await self._scorer.score(
+            items,
+            profile=profile,
+            rules=rules,
+            deadline_s=deadline_s,
+            explain=explain,
+            echo_info=echo_info,
+        )
+
+    async def check_golds(self, queries: Sequence[GoldQuery | InvalidItem]) -> GoldsResponse:
+        return await self._scorer.check_golds(queries)
+
+    def figures(self) -> Figures:
+        pool, cache = self._pool.stats, self._cache.stats
+        return Figures(
+            workers={
+                "size": pool.size,
+                "ready": pool.ready,
+                "busy": pool.busy,
+                "slow": pool.slow,
+                "queued_calls": pool.queued,
+            },
+            worker_events={
+                "calls": pool.calls,
+                "retries": pool.retries,
+                "births": pool.births,
+                "recycled": pool.recycled,
+            },
+            kills=dict(pool.kills),
+            cache={
+                "hits": cache.hits,
+                "misses": cache.misses,
+                "evicted": cache.evicted,
+                "entries": cache.entries,
+                "bytes": cache.bytes,
+            },
+        )
+
+
+def _profile_info(profile: Profile) -> ProfileInfo:
+    return ProfileInfo(hash=profile.hash, rewards={reward.name: reward.weight for reward in profile.rewards})

@@ -1,0 +1,153 @@
+"""Counts and durations of one app, for Prometheus and for the small JSON of /stats."""
+
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from verifier_service.schema import GoldsResponse, ScoreResponse
+from verifier_service.server.backend import Figures
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_ITEMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+
+
+class _FigureCollector(Collector):
+    """Reads the numbers of the workers and the cache when they are asked for."""
+
+    def __init__(self, figures: Callable[[], Figures], ready: Callable[[], bool]) -> None:
+        self._figures = figures
+        self._ready = ready
+
+    def collect(self) -> Iterator[Metric]:
+        figures = self._figures()
+        yield GaugeMetricFamily("verifier_ready", "1 where a worker is ready.", value=float(self._ready()))
+        yield _family(GaugeMetricFamily, "verifier_workers", "Workers by state.", "state", figures.workers)
+        yield _family(
+            CounterMetricFamily,
+            "verifier_worker_events",
+            "Events of workers.",
+            "event",
+            figures.worker_events,
+        )
+        yield _family(
+            CounterMetricFamily,
+            "verifier_worker_kills",
+            "Workers killed, by reason.",
+            "reason",
+            figures.kills,
+        )
+        for name, value in figures.cache.items():
+            kind = GaugeMetricFamily if name in ("entries", "bytes") else CounterMetricFamily
+            yield kind(f"verifier_cache_{name}", f"Cache of results: {name}.", value=value)
+
+
+def _family(kind: Any, name: str, help_: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = kind(name, help_, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family  # type: ignore[no-any-return]
+
+
+class Metrics:
+    """The metrics of one app, in a registry of its own."""
+
+    def __init__(self, figures: Callable[[], Figures], ready: Callable[[], bool]) -> None:
+        self._began = time.monotonic()
+        self.registry = CollectorRegistry()
+        self.registry.register(_FigureCollector(figures, ready))
+        self._figures = figures
+        self._requests = Counter(
+            "verifier_requests_total",
+            "Requests by route and status.",
+            ["route", "status"],
+            registry=self.registry,
+        )
+        self._durations = Histogram(
+            "verifier_request_duration_seconds",
+            "Time from the first byte of a request to the last of its reply.",
+            ["route"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._batches = Histogram(
+            "verifier_batch_items", "Items in a request to /score.", buckets=_ITEMS, registry=self.registry
+        )
+        self._decoding = Histogram(
+            "verifier_decode_seconds", "Time to decode a body.", buckets=_SECONDS, registry=self.registry
+        )
+        self._bytes = Counter("verifier_body_bytes_total", "Bytes of bodies read.", registry=self.registry)
+        self._items = Counter(
+            "verifier_items_total",
+            "Items by verdict and profile.",
+            ["verdict", "profile"],
+            registry=self.registry,
+        )
+        self._nulls = Counter(
+            "verifier_nulls_total", "Items without a verdict, by code.", ["code"], registry=self.registry
+        )
+        self._cached = Counter(
+            "verifier_items_cached_total", "Items answered from the cache.", registry=self.registry
+        )
+        self._golds = Counter(
+            "verifier_golds_total",
+            "Golds checked, by whether they can be judged.",
+            ["ok"],
+            registry=self.registry,
+        )
+
+    def request_ended(self, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, str(status)).inc()
+        self._durations.labels(route).observe(seconds)
+
+    def body_decoded(self, size: int, seconds: float) -> None:
+        self._bytes.inc(size)
+        self._decoding.observe(seconds)
+
+    def batch_scored(self, response: ScoreResponse) -> None:
+        """Counts a reply. Profiles of a request's own are all called "inline": labels must not grow."""
+        self._batches.observe(len(response.results))
+        results = response.results
+        verdicts = Tally((result.verdict, result.profile or response.profile) for result in results)
+        for (verdict, profile), count in verdicts.items():
+            self._items.labels(verdict or "null", profile).inc(count)
+        for code, count in Tally(result.error.code for result in results if result.error).items():
+            self._nulls.labels(code).inc(count)
+        self._cached.inc(sum(result.cached for result in results))
+
+    def golds_checked(self, response: GoldsResponse) -> None:
+        for ok, count in Tally(result.ok for result in response.results).items():
+            self._golds.labels(str(ok).lower()).inc(count)
+
+    def exposition(self) -> bytes:
+        return generate_latest(self.registry)
+
+    def stats(self) -> dict[str, Any]:
+        """The numbers that a page shows: small enough to be polled."""
+        figures = self._figures()
+        return {
+            "uptime_s": round(time.monotonic() - self._began, 1),
+            "requests": _by_label(self._requests, "status"),
+            "items": _by_label(self._items, "verdict"),
+            "nulls": _by_label(self._nulls, "code"),
+            "golds": _by_label(self._golds, "ok"),
+            "cached": int(sum(_by_label(self._cached, "").values())),
+            "workers": dict(figures.workers),
+            "worker_events": dict(figures.worker_events),
+            "kills": dict(figures.kills),
+            "cache": dict(figures.cache),
+        }
+
+
+def _by_label(counter: Counter, label: str) -> dict[str, int]:
+    totals: Tally[str] = Tally()
+    for metric in counter.collect():
+        for sample in metric.samples:
+            if sample.name.endswith("_total"):
+                totals[sample.labels.get(label, "")] += int(sample.value)
+    return dict(totals)
