@@ -4,29 +4,34 @@ from collections.abc import Callable
 
 from flint import fmpq, fmpz
 
-from .cursor import Cursor
+from .cursor import RELATION, Cursor
+from .environments import environment
+from .functions import (
+    argument,
+    big_operator,
+    binomial,
+    derivative_or_frac,
+    frac,
+    function,
+    raised_binomial,
+    root,
+)
 from .lexer import Refused, Token
+from .literals import MAX_DIGITS, mixed, number, plain_letter, repeating
+from .names import BIG_OPERATORS, BLACKBOARD, CALLED, FUNCTION_NAMES, GREEK, NAMED_CONSTANTS
 from .nodes import (
     Based,
-    BigOp,
     Builder,
     Call,
-    Cases,
     Const,
-    Div,
     Dots,
     Fn,
-    Matrix,
-    Mixed,
     Mul,
     NamedSet,
-    Neg,
     Node,
     Num,
     Pow,
     Quantity,
-    Rel,
-    Repeating,
     Seq,
     Sym,
     Words,
@@ -35,88 +40,8 @@ from .nodes import (
 from .numerals import scale_word
 from .units import currency_symbol
 
-MAX_DIGITS = 20_000
-RELATION, SUM, PRODUCT = 10, 30, 40
 
-# written name -> name of the function in exact.py
-FUNCTION_NAMES = {
-    name: name
-    for name in (
-        "sin cos tan cot sec csc sinh cosh tanh coth sech csch arcsin arccos arctan arccot arcsec arccsc arcsinh "
-        "arccosh arctanh ln log lg exp sqrt cbrt abs max min gcd lcm floor ceil binom det cis sgn re im arg Gamma"
-    ).split()
-} | {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "arsinh": "arcsinh", "arcosh": "arccosh",
-    "artanh": "arctanh", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "cosec": "csc",
-    "sign": "sgn", "Arg": "arg", "Re": "re", "Im": "im", "acot": "arccot", "factorial": "factorial", "gamma": "Gamma",
-    "choose": "binom", "ceiling": "ceil", "cotan": "cot", "hcf": "gcd", "GCD": "gcd", "LCM": "lcm", "Log": "ln",
-}  # fmt: skip
-del FUNCTION_NAMES["gamma"]  # a Greek letter
-_INVERSES = {name: f"arc{name}" for name in "sin cos tan cot sec csc sinh cosh tanh".split()}
-NAMED_CONSTANTS = {"pi": "pi", "infty": "inf", "inf": "inf", "infinity": "inf", "oo": "inf", "Infinity": "inf"}
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon phi chi psi "
-    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varsigma ell hbar partial nabla aleph "
-    "varrho wp triangle angle measuredangle square".split()
-)
-_BIG = {"sum": "sum", "prod": "prod", "int": "int", "iint": "int", "oint": "int", "lim": "lim", "limsup": "lim",
-        "liminf": "lim", "iiint": "int", "sup": "sup", "inf": "inf_op"}  # fmt: skip
-_CALLED = frozenset("fghFGHT")
-_BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
-_MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "array", "smallmatrix", "Bmatrix", "psmallmatrix", "bsmallmatrix"})
-_ALIGNED = frozenset({"aligned", "align", "gathered", "gather", "split", "eqnarray", "alignedat"})
-
-ATOM_COMMANDS = frozenset(
-    {"frac", "sqrt", "binom", "overline", "lfloor", "lceil", "langle", "mathbb", "emptyset", "cbrt", "root"}
-    | set(FUNCTION_NAMES)
-    | {"pi", "infty", "dots", "bmod_"}
-    | _GREEK
-    | set(_BIG)
-)
-
-
-def exact_decimal(digits: str) -> fmpq:
-    """The exact value of a written decimal, scientific e-notation included."""
-    mantissa, _, exponent = digits.replace("E", "e").partition("e")
-    whole, _, decimals = mantissa.partition(".")
-    decimals = decimals.rstrip("0")
-    if len(whole) + len(decimals) > MAX_DIGITS:
-        raise Refused(f"more than {MAX_DIGITS} digits")
-    value = fmpq(fmpz(whole + decimals or "0"), fmpz(10) ** len(decimals))
-    if exponent:
-        power = int(exponent) if len(exponent) < 8 else MAX_DIGITS + 1
-        if abs(power) > MAX_DIGITS:
-            raise Refused("exponent out of bounds")
-        value = value * fmpz(10) ** power if power >= 0 else value / fmpz(10) ** -power
-    return value
-
-
-def number(token: Token) -> Num:
-    digits = token.value
-    mantissa = digits.replace("E", "e").partition("e")[0]
-    whole, point, decimals = mantissa.partition(".")
-    significant = len((whole + decimals).lstrip("0")) or 1
-    return Num(exact_decimal(digits), len(decimals) if point else None, significant)
-
-
-def repeating(token: Token) -> Repeating:
-    text = token.value
-    head = ""
-    for char in text:
-        if char in "\\(":
-            break
-        head += char
-    rest = text[len(head) :]
-    tail = "".join(char for char in rest if char.isdigit())
-    whole, _, fixed = head.partition(".")
-    if not tail or len(tail) > MAX_DIGITS:
-        raise Refused("an unreadable repeating decimal")
-    scale = fmpz(10) ** len(fixed)
-    value = fmpq(fmpz(whole + fixed or "0"), scale)
-    return Repeating(value + fmpq(fmpz(tail), scale * (fmpz(10) ** len(tail) - 1)))
-
-
-def atom(p: Cursor) -> Node:
+def read_atom(p: Cursor) -> Node:
     """One atom at the cursor. Raises Refused if none begins here."""
     token = p.next()
     kind, value = token.kind, token.value
@@ -189,7 +114,7 @@ def _counted_number(p: Cursor, value: Num) -> Node:
     if following.kind == "n" and p.sees("/", 1) and p.at + 2 < p.last and p.tokens[p.at + 2].kind == "n":
         top, bottom = number(following), number(p.tokens[p.at + 2])
         p.at += 3
-        return _mixed(value, top, bottom)
+        return mixed(value, top, bottom)
     return value
 
 
@@ -199,24 +124,9 @@ def _mixed_frac(p: Cursor, whole: Num) -> Node:
     fraction = frac(p)
     top, bottom = fraction.args
     if isinstance(top, Num) and isinstance(bottom, Num):
-        return _mixed(whole, top, bottom)
+        return mixed(whole, top, bottom)
     p.at = start
     return whole
-
-
-def _mixed(whole: Num, top: Num, bottom: Num) -> Node:
-    if is_integer(top) and is_integer(bottom) and 0 < top.value < bottom.value:
-        return Mixed((whole, top, bottom))
-    raise Refused("two numbers side by side")
-
-
-def raised_binomial(p: Cursor) -> Node:
-    """{}^5C_2, {}_nP_k: the older notation; its raised number comes first."""
-    top = argument(p)
-    kind = p.next().value
-    if kind not in ("C", "P") or not p.accept("_"):
-        raise Refused("a power of nothing")
-    return Fn("binom" if kind == "C" else "perm", top, argument(p))
 
 
 def letters(p: Cursor, token: Token) -> Node:
@@ -252,12 +162,6 @@ def _leading_function(value: str) -> tuple[str, str] | None:
     return None
 
 
-def plain_letter(char: str) -> Node:
-    if char in "ei":
-        return Const(char)
-    return Sym(char)
-
-
 def letter(p: Cursor, char: str) -> Node:
     """A single letter with what hangs on it: subscript, primes, an argument list."""
     name = char + subscript(p) + primes(p)
@@ -267,7 +171,7 @@ def letter(p: Cursor, char: str) -> Node:
 
 
 def called(p: Cursor, name: str) -> Node:
-    if p.sees("(") and (name[0] in _CALLED or "'" in name or _defines_function(p)):
+    if p.sees("(") and (name[0] in CALLED or "'" in name or _defines_function(p)):
         p.at += 1
         inside = p.parse_list()
         p.expect(")")
@@ -451,10 +355,10 @@ def command(p: Cursor, token: Token) -> Node:
         return Const(NAMED_CONSTANTS[value])
     if value in ("angle", "measuredangle", "triangle", "square"):
         return Sym("\\" + value + " " + _points(p))
-    if value in _GREEK:
+    if value in GREEK:
         return called(p, "\\" + value + subscript(p) + primes(p))
-    if value in _BIG:
-        return big_operator(p, _BIG[value])
+    if value in BIG_OPERATORS:
+        return big_operator(p, BIG_OPERATORS[value])
     if value in _BRACKETS:
         return _BRACKETS[value](p)
     raise Refused(f"unknown command \\{value}")
@@ -469,76 +373,15 @@ def _points(p: Cursor) -> str:
     return ""
 
 
-def argument(p: Cursor) -> Node:
-    """A TeX argument: a group, or one token; of a number only its first digit (\\frac35)."""
-    token = p.peek()
-    if token is None:
-        raise Refused("an argument is missing")
-    if token.kind == "n" and len(token.value) > 1 and token.value.isdigit():
-        p.tokens[p.at] = Token("n", token.value[1:], token.start + 1, token.end)
-        return number(Token("n", token.value[0], token.start, token.start + 1))
-    if token.kind == "n":
-        p.at += 1
-        return number(token)
-    if token.kind == "w" and len(token.value) > 1:
-        p.tokens[p.at] = Token("w", token.value[1:], token.start + 1, token.end)
-        return plain_letter(token.value[0])
-    return atom(p)
-
-
-def frac(p: Cursor) -> Div:
-    top = argument(p)
-    bottom = argument(p)
-    return Div((top, bottom))
-
-
-def derivative_or_frac(p: Cursor) -> Node:
-    start = p.at
-    if p.sees("{") and start + 1 < p.last and p.tokens[start + 1].value[0] == "d":
-        flat = "".join(token.value for token in p.tokens[start : start + 7])
-        if flat.startswith("{d") and "}{d" in flat:
-            return _derivative(p)
-    return frac(p)
-
-
-def _derivative(p: Cursor) -> Node:
-    """\\frac{dy}{dx}: one symbol, not a quotient of products."""
-    names = []
-    for _ in range(2):
-        p.expect("{")
-        name = ""
-        while not p.sees("}"):
-            name += p.next().value
-        p.at += 1
-        names.append(name)
-    return Sym("/".join(names))
-
-
-def root(p: Cursor) -> Node:
-    """\\sqrt with its index; plain sqrt(2) and the malformed \\sqrt(2) read alike."""
-    index: Node | None = None
-    if p.accept("["):
-        index = p.parse_list()
-        p.expect("]")
-    radicand = argument(p)
-    return Fn("sqrt", radicand) if index is None else Fn("root", radicand, index)
-
-
-def binomial(p: Cursor) -> Node:
-    if p.accept("("):
-        inside = p.parse_list()
-        p.expect(")")
-        if isinstance(inside, Seq) and len(inside.args) == 2:
-            return Fn("binom", *inside.args)
-        raise Refused("binom takes two numbers")
-    top = argument(p)
-    return Fn("binom", top, argument(p))
-
-
 def overline(p: Cursor) -> Node:
     following = p.tokens[p.at + 1] if p.at + 1 < p.last else None
     inner = argument(p)
-    if following is not None and following.kind == "w" and following.value.isupper() and len(following.value) == 2:
+    if (
+        following is not None
+        and following.kind == "w"
+        and following.value.isupper()
+        and len(following.value) == 2
+    ):
         return Sym("\\overline " + following.value)
     return Fn("conj", inner)
 
@@ -548,9 +391,9 @@ def blackboard(p: Cursor) -> Node:
     if token.value == "{":
         token = p.next()
         p.expect("}")
-    if token.value not in _BLACKBOARD:
+    if token.value not in BLACKBOARD:
         raise Refused("an unknown set")
-    name = _BLACKBOARD[token.value]
+    name = BLACKBOARD[token.value]
     for mark in ("^", "_"):
         if p.accept(mark):
             name += mark + "".join(part.value for part in _exponent_tokens(p))
@@ -568,15 +411,6 @@ def _exponent_tokens(p: Cursor) -> list[Token]:
     return parts
 
 
-def big_operator(p: Cursor, name: str) -> Node:
-    bounds: list[Node] = []
-    while p.sees("_") or p.sees("^"):
-        p.at += 1
-        bounds.append(argument(p))
-    body = p.expression(PRODUCT - 1 if name != "int" else SUM - 1)
-    return BigOp(name, (body, *bounds))
-
-
 _COMMANDS: dict[str, Callable[[Cursor], Node]] = {
     "frac": derivative_or_frac,
     "sqrt": root,
@@ -589,146 +423,3 @@ _COMMANDS: dict[str, Callable[[Cursor], Node]] = {
     "lceil": enclosed("ceil", "rceil"),
     "langle": enclosed("vector", "rangle"),
 }
-
-
-# -- functions
-
-
-def function(p: Cursor, name: str) -> Node:
-    """A function with its power, base and argument: \\sin^2 x, \\log_2 8, sin(x)^2, max(3,5)."""
-    if name in ("sqrt", "binom", "cbrt") and p.peek() is not None:
-        if name == "binom":
-            return binomial(p)
-        inner = _bracketed_or_factor(p)
-        return Fn("sqrt", inner) if name == "sqrt" else Fn("root", inner, Num(fmpq(3), None, 1))
-    base: Node | None = None
-    power: Node | None = None
-    for _ in range(2):
-        if p.sees("_") and base is None:
-            p.at += 1
-            base = argument(p)
-        elif p.sees("^") and power is None:
-            p.at += 1
-            power = p.exponent()
-    args = _arguments(p)
-    if power is not None and isinstance(power, Num) and power.value == -1 and name in _INVERSES:
-        name, power = _INVERSES[name], None
-    if name in ("log", "lg", "ln"):
-        node = _logarithm(name, base, args)
-    else:
-        node = Fn(name, *args)
-    return node if power is None else Pow(node, power)
-
-
-def _logarithm(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:
-    if len(args) == 2 and base is None:
-        first, base = args
-        args = (first,)
-    if name == "ln":
-        return Fn("ln", *args)
-    if name == "lg" and base is None:
-        base = Num(fmpq(10), None, 2)
-    return Fn("log", *args) if base is None else Fn("logb", *args, base)
-
-
-def _arguments(p: Cursor) -> tuple[Node, ...]:
-    if p.sees("("):
-        p.at += 1
-        bars, p.bars = p.bars, 0
-        inside = p.parse_list()
-        p.expect(")")
-        p.bars = bars
-        return inside.args if isinstance(inside, Seq) and inside.is_bare else (inside,)
-    return (_bare_argument(p),)
-
-
-def _bracketed_or_factor(p: Cursor) -> Node:
-    if p.sees("(") or p.sees("{"):
-        return atom(p)
-    return p.operand()
-
-
-def _bare_argument(p: Cursor) -> Node:
-    """The product behind a function without brackets: sin 2x cos x is sin(2x) cos(x)."""
-    token = p.peek()
-    if token is not None and token.kind == "o" and token.value == "-":
-        p.at += 1
-        return Neg((_bare_argument(p),))
-    node = p.operand()
-    while p.starts_factor() and not _begins_function(p) and not p.sees("(") and not p.sees("["):
-        node = Mul((node, p.operand()))
-    if p.sees("/") and isinstance(node, (Num, Const, Sym, Mul)) and p.at + 1 < p.last and p.tokens[p.at + 1].kind == "n":
-        p.at += 1
-        node = Div((node, p.operand()))
-    return node
-
-
-def _begins_function(p: Cursor) -> bool:
-    token = p.peek()
-    if token is None or token.kind not in "cw":
-        return False
-    return token.value in FUNCTION_NAMES and token.value not in ("sqrt", "binom", "cbrt")
-
-
-# -- environments
-
-
-def environment(p: Cursor, name: str) -> Node:
-    rows: list[list[Node]] = [[]]
-    while True:
-        token = p.peek()
-        if token is None:
-            raise Refused(f"\\begin{{{name}}} is not ended")
-        if token.kind == "end":
-            p.at += 1
-            break
-        if token.kind == "o" and token.value == "\\\\":
-            p.at += 1
-            rows.append([])
-        elif token.kind == "o" and token.value in ("&", ","):
-            p.at += 1
-        elif token.kind == "c" and token.value == "hline":
-            p.at += 1
-        else:
-            rows[-1].append(_cell(p, name))
-    table = tuple(tuple(row) for row in rows if row)
-    if not table:
-        raise Refused("an empty environment")
-    if name in _MATRICES:
-        return _matrix(table)
-    if name in ("cases", "rcases"):
-        return _cases(table)
-    if name in _ALIGNED:
-        cells = tuple(cell for row in table for cell in row)
-        return cells[0] if len(cells) == 1 else Seq(cells, joint="and")
-    if name in ("vmatrix", "Vmatrix"):
-        return Fn("det", _matrix(table))
-    raise Refused(f"unknown environment {name}")
-
-
-def _cell(p: Cursor, name: str) -> Node:
-    """One cell. In cases and aligned material a cell may be a condition in words."""
-    token = p.peek()
-    if name in ("cases", "rcases") and token is not None and token.kind in "wt":
-        word = token.value.lower()
-        if word in ("if", "for", "when", "where"):
-            p.at += 1
-        elif word in ("otherwise", "else"):
-            p.at += 1
-            return Words("otherwise")
-    return p.expression(RELATION)
-
-
-def _matrix(table: tuple[tuple[Node, ...], ...]) -> Node:
-    width = len(table[0])
-    if any(len(row) != width for row in table):
-        raise Refused("rows of different length")
-    return Matrix(table)
-
-
-def _cases(table: tuple[tuple[Node, ...], ...]) -> Node:
-    if all(len(row) == 1 and isinstance(row[0], Rel) for row in table):
-        return Seq(tuple(row[0] for row in table), joint="and")
-    if all(len(row) == 2 for row in table):
-        return Cases(tuple(cell for row in table for cell in row))
-    raise Refused("branches without conditions")

@@ -46,10 +46,14 @@ def explain(gold: Gold, offered: Offered, rules: Rules, context: Context) -> lis
         steps.append(Step("gold", text))
         if prepared.text != text:
             steps.append(Step("answer inside the gold", prepared.text))
-        steps.append(Step("gold read as", f"{prepared.kind}: {_shown(prepared.trees[0] if prepared.trees else None)}"))
+        steps.append(
+            Step("gold read as", f"{prepared.kind}: {_shown(prepared.trees[0] if prepared.trees else None)}")
+        )
         if prepared.problem:
             steps.append(Step("gold cannot be judged", prepared.problem))
-    steps.append(Step("offered", offered.answer if offered.answer is not None else f"nothing: {offered.fault}"))
+    steps.append(
+        Step("offered", offered.answer if offered.answer is not None else f"nothing: {offered.fault}")
+    )
     if offered.answer is not None:
         reading = read(offered.answer)
         steps.append(Step("answer read as", _shown(tree_in(reading, facts, frozenset())) or reading.words))
@@ -58,7 +62,9 @@ def explain(gold: Gold, offered: Offered, rules: Rules, context: Context) -> lis
     if context.prompt:
         steps.append(Step("the prompt tells", _told(context)))
     decision = decide(gold, offered, rules, context)
-    steps.append(Step("decision", f"{decision.verdict or decision.code} by {decision.method}: {decision.reason}"))
+    steps.append(
+        Step("decision", f"{decision.verdict or decision.code} by {decision.method}: {decision.reason}")
+    )
     return steps
 
 

@@ -4,6 +4,9 @@ from .lexer import Refused, Token
 from .nodes import Node
 
 MAX_DEPTH = 110
+
+# How tightly operators bind, loosest first.
+RELATION, SET, RATIO, SUM, PRODUCT, SIGN = 10, 20, 22, 30, 40, 45
 CLOSERS = frozenset({")", "]", "}", "\\}", "rfloor", "rceil", "rangle"})
 
 
@@ -44,6 +47,10 @@ class Cursor:
         if not self.accept(value):
             found = self.peek()
             raise Refused(f"expected {value!r}, found {found.value if found else 'the end'!r}")
+
+    def atom(self) -> Node:
+        """One atom."""
+        raise NotImplementedError
 
     def parse_list(self) -> Node:
         """Items up to a closing bracket or the end."""

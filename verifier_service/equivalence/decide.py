@@ -86,7 +86,9 @@ def _all_of(
         parts = split_members(whole.text, len(golds))
         if len(parts) != len(golds):
             return incorrect("rule", f"{len(golds)} parts are asked for")
-    decisions = [_text_against(g, part, rules, facts, slow_path) for g, part in zip(golds, parts, strict=True)]
+    decisions = [
+        _text_against(g, part, rules, facts, slow_path) for g, part in zip(golds, parts, strict=True)
+    ]
     return next((decision for decision in decisions if not decision.is_correct), decisions[-1])
 
 
@@ -130,7 +132,9 @@ def _is_labelled(part: Part) -> bool:
 
 
 def _joined(parts: Iterable[Part]) -> str:
-    return ", ".join(f"{part.label}={part.text}" if part.label and "=" not in part.text else part.text for part in parts)
+    return ", ".join(
+        f"{part.label}={part.text}" if part.label and "=" not in part.text else part.text for part in parts
+    )
 
 
 def _part_count(gold: PreparedGold) -> int:
@@ -179,7 +183,9 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
 def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) -> Decision | None:
     """Kinds that are told by their text: options, dates and times, words. None for mathematics."""
     if gold.option is not None or gold.options or facts.choices:
-        found = compare_options(gold, answer, facts, lambda g, a: _text_against(g, a, rules, _plain(facts), False))
+        found = compare_options(
+            gold, answer, facts, lambda g, a: _text_against(g, a, rules, _plain(facts), False)
+        )
         if found is not None:
             return found
     on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
@@ -201,7 +207,9 @@ def _as_trees(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, s
         if wanted is None:
             continue
         for offered in _answer_trees(answer, wanted, facts):
-            decision = compare(wanted, offered, _frame(wanted, offered, reading, answer, rules, facts, slow_path))
+            decision = compare(
+                wanted, offered, _frame(wanted, offered, reading, answer, rules, facts, slow_path)
+            )
             if decision.is_correct:
                 return decision
             best = best or decision
@@ -257,7 +265,9 @@ def tree_in(reading: Reading, facts: Facts, known: frozenset[str]) -> Node | Non
 
 
 def _is_product_of(tree: Node, facts: Facts, known: frozenset[str]) -> bool:
-    return bool(tree.free) and all(len(name) == 1 and (name in known or name in facts.letters) for name in tree.free)
+    return bool(tree.free) and all(
+        len(name) == 1 and (name in known or name in facts.letters) for name in tree.free
+    )
 
 
 def _unless_run(tree: Node | None) -> Node | None:

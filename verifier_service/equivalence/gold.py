@@ -74,7 +74,9 @@ def final_statement(text: str) -> str:
     if "answer" in head or "solution" in head or "result" in head:
         opening = _LEADING_PHRASE.match(text)
         if opening is not None and text[opening.end() :].strip(" .$}"):
-            return text[opening.end() :].replace("}", "", 1) if "{" in opening.group() else text[opening.end() :]
+            return (
+                text[opening.end() :].replace("}", "", 1) if "{" in opening.group() else text[opening.end() :]
+            )
     return text
 
 
@@ -135,11 +137,11 @@ def _unparsed(text: str, main: Reading) -> PreparedGold:
         return _unverifiable(text, main, "the gold is prose")
     if main.words and _mostly_letters(main.words):
         return PreparedGold(text, (main,), main.words, None, (), "words")
-    return PreparedGold(text, (main,), "", None, (), "unread", f"the gold cannot be read: {main.refusal}", True)
+    return PreparedGold(
+        text, (main,), "", None, (), "unread", f"the gold cannot be read: {main.refusal}", True
+    )
 
 
 def _mostly_letters(words: str) -> bool:
     letters = sum(char.isalpha() or char == " " for char in words)
     return letters >= 0.7 * len(words) and "\\" not in words and any(len(word) > 2 for word in words.split())
-
-

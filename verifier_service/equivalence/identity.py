@@ -8,11 +8,12 @@ from itertools import islice
 from flint import acb, arb, fmpq
 
 from .decision import Method
-from .exact import Evaluator, Undefined, Value, apart, ball, contains_zero, precision, same_kind
+from .exact import Evaluator
 from .lexer import Refused
 from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Rel, Sym, Trait
 from .polynomials import looks_rational, same_rational_function
 from .rewrite import renamed
+from .values import Undefined, Value, apart, ball, contains_zero, precision, same_kind
 
 FAST_BITS = 128
 PROOF_BITS = 700  # 200 digits and some room
@@ -326,7 +327,9 @@ def constant_difference(a: Node, b: Node, given: Assumptions) -> Same:
                 ev = Evaluator(point, complex_values=complex_values, log_base=given.log_base)
                 x, y = _value_or_none(ev, a), _value_or_none(ev, b)
                 if x is None or y is None:
-                    if (x is None) != (y is None) and _lost_absolute_value(*((a, b) if x is None else (b, a))):
+                    if (x is None) != (y is None) and _lost_absolute_value(
+                        *((a, b) if x is None else (b, a))
+                    ):
                         return Same(False, "sampled", "an absolute value is lost")
                     continue
                 x, y = same_kind(ball(x), ball(y))
@@ -400,4 +403,13 @@ def is_unevaluated(node: Node) -> bool:
     return isinstance(node, BigOp) or bool(node.traits & Trait.UNEVALUATED)
 
 
-__all__ = ["PLAIN", "Assumptions", "Same", "canonical", "is_unevaluated", "magnitude", "same_constant", "same_value"]
+__all__ = [
+    "PLAIN",
+    "Assumptions",
+    "Same",
+    "canonical",
+    "is_unevaluated",
+    "magnitude",
+    "same_constant",
+    "same_value",
+]

@@ -271,7 +271,11 @@ class _Lexer:
         before = len(self.out)
         self.run(at + 1, closing, text_mode)
         inside = self.out[before:]
-        if name in ("mathrm", "operatorname", "mathsf", "mathtt") and len(inside) == 1 and inside[0].kind == "t":
+        if (
+            name in ("mathrm", "operatorname", "mathsf", "mathtt")
+            and len(inside) == 1
+            and inside[0].kind == "t"
+        ):
             word = inside[0]
             kind = "w" if len(word.value) == 1 or name == "operatorname" else "t"
             self.out[before] = Token(kind, word.value, word.start, word.end)

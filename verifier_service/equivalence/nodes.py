@@ -294,7 +294,9 @@ class Seq(Node):
 
     __slots__ = ("closing", "joint", "opening")
 
-    def __init__(self, items: tuple[Node, ...], opening: str = "", closing: str = "", joint: str = ",") -> None:
+    def __init__(
+        self, items: tuple[Node, ...], opening: str = "", closing: str = "", joint: str = ","
+    ) -> None:
         super().__init__(items, Trait.STRUCTURE)
         self.opening = opening
         self.closing = closing

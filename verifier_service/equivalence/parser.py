@@ -6,9 +6,12 @@ Levels of binding, loosest first: list separators, relations, set operations, ra
 
 from flint import fmpq
 
-from .atoms import ATOM_COMMANDS, FUNCTION_NAMES, NAMED_CONSTANTS, atom, exact_decimal
-from .cursor import CLOSERS, MAX_DEPTH, Cursor
+from .atoms import read_atom
+from .cursor import CLOSERS, MAX_DEPTH, PRODUCT, RATIO, RELATION, SET, SIGN, SUM, Cursor
 from .lexer import Refused, Token
+from .literals import exact_decimal
+from .measures import measured, without_markup
+from .names import ATOM_COMMANDS, FUNCTION_NAMES, NAMED_CONSTANTS
 from .nodes import (
     Add,
     Cases,
@@ -29,9 +32,7 @@ from .nodes import (
     SetOp,
     Words,
 )
-from .units import Unit, convertible, currency_symbol, parse_unit
-
-RELATION, SET, RATIO, SUM, PRODUCT, SIGN, POWER = 10, 20, 22, 30, 40, 45, 60
+from .units import convertible, currency_symbol, parse_unit
 
 RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=", "<>": "!=", "le": "<=",
@@ -287,11 +288,14 @@ class Parser(Cursor):
 
     # -- operands: an atom, its powers and postfix marks
 
+    def atom(self) -> Node:
+        return read_atom(self)
+
     def operand(self) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Refused("nested too deep")
-        node = self.postfix(atom(self))
+        node = self.postfix(self.atom())
         self.depth -= 1
         return node
 
@@ -334,7 +338,7 @@ class Parser(Cursor):
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Refused("nested too deep")
-        node = atom(self)
+        node = self.atom()
         if self.sees("^") or self.sees("**"):
             node = self.power(node)
         elif self.sees("!"):
@@ -345,7 +349,11 @@ class Parser(Cursor):
     def degrees_of(self, base: Node) -> Node:
         """Behind a degree sign: an angle, or a temperature where C, F or K follows."""
         token = self.peek()
-        if token is not None and token.kind in "wt" and token.value in ("C", "F", "K", "Celsius", "Fahrenheit"):
+        if (
+            token is not None
+            and token.kind in "wt"
+            and token.value in ("C", "F", "K", "Celsius", "Fahrenheit")
+        ):
             unit = parse_unit(f"°{token.value[0]}")
             if unit is not None:
                 self.at += 1
@@ -402,7 +410,12 @@ class Parser(Cursor):
     def _number_behind_letters(self, left: Node) -> bool:
         """(n-2) 2^n is a product; two numbers side by side are not."""
         token = self.peek()
-        return token is not None and token.kind == "n" and bool(left.free) and self.tokens[self.at - 1].value == ")"
+        return (
+            token is not None
+            and token.kind == "n"
+            and bool(left.free)
+            and self.tokens[self.at - 1].value == ")"
+        )
 
     def _number_follows_brace(self) -> bool:
         """Two numbers side by side are no product, braces or not."""
@@ -435,7 +448,7 @@ class Parser(Cursor):
             self.at += 1
             return Ratio((left, self.expression(RATIO + 1)))
         end = self._item_end()
-        text = unit_text(self.source[token.start : self.tokens[end - 1].end])
+        text = without_markup(self.source[token.start : self.tokens[end - 1].end])
         unit = parse_unit(text)
         if unit is not None:
             self.at = end
@@ -455,8 +468,8 @@ class Parser(Cursor):
         if len(numbers) != 1 or numbers[0] in (self.at, end - 1):
             return None
         tokens, middle = self.tokens, numbers[0]
-        first = parse_unit(unit_text(self.source[tokens[self.at].start : tokens[middle - 1].end]))
-        second = parse_unit(unit_text(self.source[tokens[middle + 1].start : tokens[end - 1].end]))
+        first = parse_unit(without_markup(self.source[tokens[self.at].start : tokens[middle - 1].end]))
+        second = parse_unit(without_markup(self.source[tokens[middle + 1].start : tokens[end - 1].end]))
         factor = convertible(second, first) if first is not None and second is not None else None
         if first is None or factor is None:
             return None
@@ -484,36 +497,3 @@ class Parser(Cursor):
                 break
             at += 1
         return at
-
-
-_ANGLE = (("angle", 1),)
-_RADIAN = (("radian", 1),)
-
-
-def measured(value: Node, unit: Unit) -> Node:
-    """A value with its unit; angles in words are angles."""
-    if unit.dimension == _ANGLE:
-        factor = unit.factor
-        if factor == 1:
-            return Degrees(value)
-        return Degrees(Mul((value, Num(fmpq(factor.numerator, factor.denominator), None, 1))))
-    return value if unit.dimension == _RADIAN else Quantity(value, unit)
-
-
-_MARKUP = (
-    "\\textbf", "\\textit", "\\textrm", "\\textsf", "\\texttt", "\\textnormal", "\\text", "\\mathrm", "\\mathbf", "\\mathit",
-    "\\mathsf", "\\boldsymbol", "\\mbox", "\\operatorname", "\\left", "\\right", "\\rm", "\\bf",
-)  # fmt: skip
-
-
-def unit_text(raw: str) -> str:
-    """The source of a unit without its markup: \\frac{\\text{km}}{\\text{h}} is km/h."""
-    if "\\frac" in raw:
-        raw = raw.replace("\\frac", "").replace("}{", "/", 1) if raw.count("\\frac") == 1 else raw
-        raw = raw.replace("}}{", "/")
-    for mark in _MARKUP:
-        raw = raw.replace(mark, "")
-    for space in ("\\,", "\\ ", "\\;", "\\!", "~", "$", "\\:"):
-        raw = raw.replace(space, " ")
-    raw = raw.replace("\\cdot", "*").replace("\\times", "*").replace("^\\circ", "°")
-    return " ".join(raw.replace("{", "").replace("}", "").split()).strip(" .")

@@ -13,7 +13,9 @@ MAX_PROMPT_CHARS = 20_000
 MAX_FORMULAS = 400
 
 _MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$]{1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL)
-_PLAIN_FORMULA = re.compile(r"[A-Za-z0-9_.|(\[{\\+\-√][^\s,;:?!]*(?:\s*[-+*/=<>^≤≥×·÷∙]\s*[^\s,;:?!]+)+|\d[\d.,]*\s*[A-Za-z°%]+[²³\d^]*")
+_PLAIN_FORMULA = re.compile(
+    r"[A-Za-z0-9_.|(\[{\\+\-√][^\s,;:?!]*(?:\s*[-+*/=<>^≤≥×·÷∙]\s*[^\s,;:?!]+)+|\d[\d.,]*\s*[A-Za-z°%]+[²³\d^]*"
+)
 _SOLVE_FOR = re.compile(
     r"(?:solve|solved|solving)\b[^.?!]{0,200}?\bfor\s+\$?\\?([A-Za-z](?:_\w|_\{\w+\})?)\b"
     r"|(?:in terms of|as a function of)\b",
@@ -44,7 +46,8 @@ _POSITIVE = re.compile(
     r"\b(?:positive|non-?negative|greater than (?:zero|0))\b|>\s*0\b|\\geq?\s*0\b|≥\s*0\b", re.IGNORECASE
 )
 _ANTIDERIVATIVE = re.compile(
-    r"anti-?derivative|indefinite integral|\bprimitive\b|integrate|\\int(?!_)|∫|不定积分|原函数", re.IGNORECASE
+    r"anti-?derivative|indefinite integral|\bprimitive\b|integrate|\\int(?!_)|∫|不定积分|原函数",
+    re.IGNORECASE,
 )
 _DEFINITE = re.compile(r"definite integral|\\int_|\\int\\limits_|定积分", re.IGNORECASE)
 _LETTER = re.compile(r"(?<![A-Za-z\\])([A-Za-z])(?![A-Za-z])")

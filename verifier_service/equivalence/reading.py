@@ -5,8 +5,9 @@ from functools import lru_cache
 
 from .kinds.words import canonical_text
 from .lexer import Refused, Token, tokenize
+from .measures import without_markup
 from .nodes import Node
-from .parser import Parser, unit_text
+from .parser import Parser
 from .text import clean
 
 MAX_CACHED_CHARS = 1_000
@@ -66,7 +67,7 @@ def words_of(text: str) -> str:
 
 def plain_text(text: str) -> str:
     """Clean text without the markup of words: what options, dates and phrases are read from."""
-    return unit_text(text).replace("\\\\", " ")
+    return without_markup(text).replace("\\\\", " ")
 
 
 def _spelled_out(tokens: list[Token], text: str) -> str:
@@ -82,7 +83,9 @@ def _spelled_out(tokens: list[Token], text: str) -> str:
     return words_of(text)
 
 
-_WORD_MARKS = frozenset({"-", ",", ".", "'", "?", "!", '"', ";", "(", ")", "{", "}", ":", "/", "&", "setminus"})
+_WORD_MARKS = frozenset(
+    {"-", ",", ".", "'", "?", "!", '"', ";", "(", ")", "{", "}", ":", "/", "&", "setminus"}
+)
 
 
 def comparable(tokens: list[Token]) -> tuple[str, ...]:

@@ -1,22 +1,23 @@
 """Several values: sets and "find all" lists without order, tuples by place, named values by name.
 
-    gold              answer                  verdict
-    {1,2,3}           3, 2, 1                 correct     a complete list in any order
-    (2, 7)            (7, 2)                  incorrect   by place
-    (x,y) = (2,-1)    y = -1, x = 2           correct     by name
-    x=3 or x=-2       {-2, 3}                 correct
-    {3, 5}            {3, 5, 7}               incorrect   complete means no more either
-    ±57               x = 57 or x = -57       correct
+gold              answer                  verdict
+{1,2,3}           3, 2, 1                 correct     a complete list in any order
+(2, 7)            (7, 2)                  incorrect   by place
+(x,y) = (2,-1)    y = -1, x = 2           correct     by name
+x=3 or x=-2       {-2, 3}                 correct
+{3, 5}            {3, 5, 7}               incorrect   complete means no more either
+±57               x = 57 or x = -57       correct
 """
 
 from flint import arb
 
 from ..decision import Decision, Method, correct, incorrect
-from ..exact import Evaluator, Undefined, precision
+from ..exact import Evaluator
 from ..identity import FAST_BITS, canonical
 from ..lexer import Refused
 from ..nodes import Call, Dots, NamedSet, Node, Rel, Seq, Sym, Trait
 from ..rewrite import both_signs
+from ..values import Undefined, precision
 from .frame import Frame
 from .relation import assignment, is_name
 
@@ -148,7 +149,9 @@ def _by_name(wanted: dict[object, Node], offered: Node, frame: Frame) -> Decisio
         offered = offered.args[-1]
     if isinstance(offered, Seq) and not offered.is_set and len(offered.args) == len(wanted):
         if all(assignment(arg) is None for arg in offered.args):
-            return _all_equal(list(zip(wanted.values(), offered.args, strict=True)), inside, "equal place by place")
+            return _all_equal(
+                list(zip(wanted.values(), offered.args, strict=True)), inside, "equal place by place"
+            )
     return incorrect("rule", "values by name are asked for")
 
 
@@ -212,7 +215,9 @@ def _distinct(members: tuple[Node, ...]) -> list[Node]:
     return list({canonical(member): member for member in members}.values())
 
 
-def _same_members(ours: tuple[Node, ...], theirs: tuple[Node, ...], gold: Seq, answer: Seq, frame: Frame) -> Decision:
+def _same_members(
+    ours: tuple[Node, ...], theirs: tuple[Node, ...], gold: Seq, answer: Seq, frame: Frame
+) -> Decision:
     """Each member of one side equals one of the other; repeats are ignored unless the gold list has them."""
     repeats_count = gold.is_bare and not answer.is_set and len(_distinct(ours)) != len(ours)
     if repeats_count:

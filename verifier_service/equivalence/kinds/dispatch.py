@@ -1,7 +1,6 @@
 """Two trees -> the comparison of their kind. Kinds are told by the gold first, then by the answer."""
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Undefined
 from ..identity import canonical
 from ..lexer import Refused
 from ..nodes import (
@@ -21,6 +20,7 @@ from ..nodes import (
     Trait,
     Words,
 )
+from ..values import Undefined
 from .collection import bare_members, compare_collections, is_collection, named_values, spread
 from .frame import Frame
 from .interval_set import NoRealSet, compare_real_sets, looks_like_real_set, may_be_interval
@@ -65,22 +65,31 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _stated(gold, answer, frame)
     if is_collection(gold) or is_collection(answer) or named_values(gold) is not None:
         one, other = spread(gold), spread(answer)
-        if isinstance(gold, Seq) and not isinstance(one, Seq) or isinstance(answer, Seq) and not isinstance(other, Seq):
+        if (
+            isinstance(gold, Seq)
+            and not isinstance(one, Seq)
+            or isinstance(answer, Seq)
+            and not isinstance(other, Seq)
+        ):
             return compare(one, other, frame)
         return _collections(gold, answer, frame)
     if isinstance(gold, Ratio) or isinstance(answer, Ratio):
         return compare_ratios(gold, answer, frame)
     if (gold.traits | answer.traits) & Trait.STRUCTURE and not (_is_plain(gold) and _is_plain(answer)):
         same = canonical(gold) == canonical(answer)
-        return correct("exact", "the same expression") if same else incorrect("rule", "another kind of answer")
+        return (
+            correct("exact", "the same expression") if same else incorrect("rule", "another kind of answer")
+        )
     return compare_values(gold, answer, frame)
 
 
 def _as_vectors(gold: Node, answer: Node) -> tuple[Node, Node]:
     """Unit vectors on one side, components on the other."""
     for vector, other in ((gold, answer), (answer, gold)):
-        if isinstance(vector, (Seq, Matrix)) and not isinstance(other, (Seq, Matrix, Rel)) and (
-            isinstance(vector, Matrix) or vector.opening in ("(", "<", "[")
+        if (
+            isinstance(vector, (Seq, Matrix))
+            and not isinstance(other, (Seq, Matrix, Rel))
+            and (isinstance(vector, Matrix) or vector.opening in ("(", "<", "["))
         ):
             form = unit_vector_form(other, len(vector.args))
             if form is not None:
@@ -107,7 +116,12 @@ def _stated(gold: Node, answer: Rel, frame: Frame) -> Decision:
 
 def _equation_gold(gold: Rel, answer: Node, frame: Frame) -> Decision:
     offered = spread(answer)
-    if isinstance(offered, Seq) and offered.is_bare and len(offered.args) > 1 and not isinstance(gold.args[-1], Seq):
+    if (
+        isinstance(offered, Seq)
+        and offered.is_bare
+        and len(offered.args) > 1
+        and not isinstance(gold.args[-1], Seq)
+    ):
         return compare_collections(gold, offered, frame)
     return compare_equations(gold, answer, frame)
 

@@ -1,19 +1,19 @@
 """Expressions with letters: identity, renamed constants, antiderivatives up to a constant.
 
-    gold            answer              verdict
-    a^2-b^2         (a-b)(a+b)          correct
-    sin^2 x + C     -cos^2 x + K        correct     antiderivatives, up to a constant
-    x^2/2 + C       x^2/2               incorrect   the gold has its constant, the answer has none
-    cx for any c    kx                  correct     an arbitrary constant has no name of its own
+gold            answer              verdict
+a^2-b^2         (a-b)(a+b)          correct
+sin^2 x + C     -cos^2 x + K        correct     antiderivatives, up to a constant
+x^2/2 + C       x^2/2               incorrect   the gold has its constant, the answer has none
+cx for any c    kx                  correct     an arbitrary constant has no name of its own
 """
 
 from itertools import permutations
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Undefined
 from ..identity import Same, constant_difference, same_value
 from ..nodes import Add, Const, Node, Sym, Trait
 from ..rewrite import rebuild, renamed, substituted
+from ..values import Undefined
 from .frame import Frame
 from .slow import ask_sympy
 

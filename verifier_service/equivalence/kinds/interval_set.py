@@ -1,11 +1,11 @@
 """Sets of real numbers: inequalities, intervals, unions, set-builder. Ends matter.
 
-    gold                    answer              verdict
-    x < -4                  (-inf, -4)          correct
-    (-inf,0) ∪ (0,inf)      x ≠ 0               correct
-    -2 < a < 2              |a| < 2             correct
-    [3, 8)                  (3, 8]              incorrect   other ends
-    x < -3                  -2x > 6             incorrect   not solved while the gold is
+gold                    answer              verdict
+x < -4                  (-inf, -4)          correct
+(-inf,0) ∪ (0,inf)      x ≠ 0               correct
+-2 < a < 2              |a| < 2             correct
+[3, 8)                  (3, 8]              incorrect   other ends
+x < -3                  -2x > 6             incorrect   not solved while the gold is
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,11 @@ from functools import cmp_to_key
 from flint import arb, fmpq
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Evaluator, Undefined, precision
+from ..exact import Evaluator
 from ..identity import FAST_BITS, same_value
 from ..lexer import Refused
 from ..nodes import Builder, Const, Fn, NamedSet, Neg, Node, Num, Rel, Seq, SetOp, Sym
+from ..values import Undefined, precision
 from .frame import Frame
 
 ORDER = frozenset({"<", ">", "<=", ">=", "!="})
@@ -66,8 +67,11 @@ def looks_like_real_set(node: Node) -> bool:
             return True
         if node.opening and any(_is_infinite(arg) for arg in node.args) and len(node.args) == 2:
             return True
-        return node.is_bare and bool(node.args) and all(looks_like_real_set(arg) for arg in node.args) and (
-            node.joint in ("or", "and", ",") and all(isinstance(arg, Rel) for arg in node.args)
+        return (
+            node.is_bare
+            and bool(node.args)
+            and all(looks_like_real_set(arg) for arg in node.args)
+            and (node.joint in ("or", "and", ",") and all(isinstance(arg, Rel) for arg in node.args))
         )
     return False
 
@@ -327,7 +331,9 @@ def _difference(whole: RealSet, removed: RealSet) -> RealSet:
 # -- comparison
 
 
-def _turned_round(answer: Rel, offered: RealSet, right: tuple[Interval, ...]) -> tuple[RealSet, tuple[Interval, ...]]:
+def _turned_round(
+    answer: Rel, offered: RealSet, right: tuple[Interval, ...]
+) -> tuple[RealSet, tuple[Interval, ...]]:
     """b > a says of a what a < b says."""
     if len(answer.ops) != 1 or answer.ops[0] not in _TURNED or not isinstance(answer.args[1], Sym):
         return offered, right

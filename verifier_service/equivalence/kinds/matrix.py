@@ -1,10 +1,10 @@
 """Matrices and vectors by shape and entry; a column vector may be written as a tuple.
 
-    gold                 answer              verdict
-    (1 2; 3 4)           [[1,2],[3,4]]       correct
-    (1/2 1; 3/2 2)       1/2 (1 2; 3 4)      correct     scalar factors are multiplied in
-    (1; 2)               (1, 2)              correct     a vector as a tuple
-    (1 2; 3 4)           (1 3; 2 4)          incorrect
+gold                 answer              verdict
+(1 2; 3 4)           [[1,2],[3,4]]       correct
+(1/2 1; 3/2 2)       1/2 (1 2; 3 4)      correct     scalar factors are multiplied in
+(1; 2)               (1, 2)              correct     a vector as a tuple
+(1 2; 3 4)           (1 3; 2 4)          incorrect
 """
 
 from collections.abc import Callable

@@ -1,23 +1,24 @@
 """Values: numbers and expressions, with their percent signs, units, currencies, degrees, bases and roundings.
 
-    gold        answer            verdict
-    35 cm       0.35 m            correct     two units must convert
-    12.5%       1/8               correct     equal by value
-    34%         34                correct     if the prompt asks for a percent
-    2666.7      8000/3            correct     the gold is the rounding of an exact answer
-    8000/3      2666.7            incorrect   never the other way round
-    101_2       101 | 5           correct | incorrect
+gold        answer            verdict
+35 cm       0.35 m            correct     two units must convert
+12.5%       1/8               correct     equal by value
+34%         34                correct     if the prompt asks for a percent
+2666.7      8000/3            correct     the gold is the rounding of an exact answer
+8000/3      2666.7            incorrect   never the other way round
+101_2       101 | 5           correct | incorrect
 """
 
 from flint import arb, fmpq, fmpz
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Evaluator, Undefined, ball, precision
+from ..exact import Evaluator
 from ..identity import FAST_BITS, Same, same_value
 from ..lexer import Refused
 from ..nodes import Based, Const, Degrees, Div, Mul, Neg, Node, Num, Percent, Pow, Quantity, Sym, Trait
 from ..rewrite import substituted
 from ..units import Unit, convertible, parse_unit
+from ..values import Undefined, ball, precision
 from .expression import compare_expressions
 from .frame import Frame
 
@@ -246,7 +247,12 @@ def _unit_missing(gold: Quantity, answer: Node, frame: Frame) -> Decision:
     bare = _bare_unit(answer, frame, gold.unit)
     if bare is not None:
         return compare_values(gold, bare, frame)
-    if gold.unit is not None and gold.unit.bare_letter and frame.facts.prompt and not _asked(gold.unit, frame):
+    if (
+        gold.unit is not None
+        and gold.unit.bare_letter
+        and frame.facts.prompt
+        and not _asked(gold.unit, frame)
+    ):
         if gold.unit.name in frame.facts.letters and not frame.facts.units:
             return incorrect("rule", f"{gold.unit.name} is a letter of the problem, not a unit")
     if isinstance(answer, Degrees) and gold.unit is not None:
@@ -340,13 +346,21 @@ def _numerals(gold: Node, answer: Node, frame: Frame) -> Decision:
     """Digits in a base: the base of the gold, or the base that the prompt asks for."""
     if isinstance(gold, Based) and isinstance(answer, Based):
         same = gold.base == answer.base and gold.digits == answer.digits
-        return correct("exact", "the same digits in the same base") if same else incorrect("exact", "other digits or base")
+        return (
+            correct("exact", "the same digits in the same base")
+            if same
+            else incorrect("exact", "other digits or base")
+        )
     based, other = (gold, answer) if isinstance(gold, Based) else (answer, gold)
     assert isinstance(based, Based)
     digits = _written_digits(other)
     if isinstance(gold, Based):
         same = digits == based.digits
-        return correct("exact", "the same digits") if same else incorrect("exact", f"not {based.digits} in base {based.base}")
+        return (
+            correct("exact", "the same digits")
+            if same
+            else incorrect("exact", f"not {based.digits} in base {based.base}")
+        )
     if frame.facts.base == based.base and digits == based.digits:
         return correct("exact", "the digits in the base asked for")
     if based.base == 10 or frame.facts.base in (None, 10):
@@ -358,7 +372,10 @@ def _written_digits(node: Node) -> str | None:
     if isinstance(node, Num) and node.decimals is None and node.value.q == 1 and node.value >= 0:
         return str(int(node.value.p)) if node.value.height_bits() < 10_000 else None
     if isinstance(node, Mul):  # 2B: a digit and letters
-        parts = [str(int(a.value.p)) if isinstance(a, Num) else a.name if isinstance(a, (Sym, Const)) else "?" for a in node.args]
+        parts = [
+            str(int(a.value.p)) if isinstance(a, Num) else a.name if isinstance(a, (Sym, Const)) else "?"
+            for a in node.args
+        ]
         return "".join(parts).lower()
     return None
 

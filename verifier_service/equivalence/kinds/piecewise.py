@@ -1,18 +1,19 @@
 """Piecewise functions of one variable, compared as functions: at every border, beside it and between.
 
-    gold                          answer                        verdict
-    |x|                           x if x>=0, otherwise -x       correct
-    {x, x>=0; -x, x<0}            {x, x>0; -x, x<=0}            correct     the border value agrees
-    {1, x>=0; 0, x<0}             {1, x>0; 0, x<=0}             incorrect   the values at 0 differ
+gold                          answer                        verdict
+|x|                           x if x>=0, otherwise -x       correct
+{x, x>=0; -x, x<0}            {x, x>0; -x, x<=0}            correct     the border value agrees
+{1, x>=0; 0, x<0}             {1, x>0; 0, x<=0}             incorrect   the values at 0 differ
 """
 
 from flint import acb, arb, fmpq
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Evaluator, Undefined, Value, apart, precision
+from ..exact import Evaluator
 from ..identity import FAST_BITS
 from ..lexer import Refused
 from ..nodes import Cases, Node, Rel, Words
+from ..values import Undefined, Value, apart, precision
 from .frame import Frame
 
 MAX_BORDERS = 40
@@ -100,7 +101,11 @@ def _holds(ev: Evaluator, condition: Node) -> bool:
         x, y = _value(ev, condition.args[at]), _value(ev, condition.args[at + 1])
         if x is None or y is None:
             return False
-        if isinstance(x, acb) or isinstance(y, acb) or not _ordered(op, arb(x), arb(y), equal=not apart(x, y)):
+        if (
+            isinstance(x, acb)
+            or isinstance(y, acb)
+            or not _ordered(op, arb(x), arb(y), equal=not apart(x, y))
+        ):
             return False
     return True
 
@@ -122,7 +127,10 @@ def _branch_by_branch(gold: Node, answer: Node, frame: Frame) -> Decision:
     inside = frame.inside()
     for value, condition in zip(gold.args[::2], gold.args[1::2], strict=True):
         for pair in theirs:
-            if _same_condition(condition, pair[1], inside) and frame.compare(value, pair[0], inside).is_correct:
+            if (
+                _same_condition(condition, pair[1], inside)
+                and frame.compare(value, pair[0], inside).is_correct
+            ):
                 theirs.remove(pair)
                 break
         else:
@@ -134,5 +142,3 @@ def _same_condition(a: Node, b: Node, frame: Frame) -> bool:
     if isinstance(a, Words) or isinstance(b, Words):
         return a.key == b.key
     return frame.compare(a, b, frame).is_correct
-
-

@@ -1,25 +1,25 @@
 """Equations: assignments by name, everything else by solution set.
 
-    gold            answer          verdict
-    y = 2x+1        2x+1            correct     the bare right side of a solved gold
-    y = 3x          y - 3x = 0      correct     one line, unless the prompt asks for y
-    7x+2y = 4       -7x-2y = -4     correct     up to a factor that does not vanish
-    x^2 = 9         x = 3           incorrect   another solution set
-    5               3+2 = 5         correct     a true chain that ends in the value
-    5               6 = 5           incorrect   a false chain
-    12              3x = 12         incorrect   neither 12 nor 4
+gold            answer          verdict
+y = 2x+1        2x+1            correct     the bare right side of a solved gold
+y = 3x          y - 3x = 0      correct     one line, unless the prompt asks for y
+7x+2y = 4       -7x-2y = -4     correct     up to a factor that does not vanish
+x^2 = 9         x = 3           incorrect   another solution set
+5               3+2 = 5         correct     a true chain that ends in the value
+5               6 = 5           incorrect   a false chain
+12              3x = 12         incorrect   neither 12 nor 4
 """
 
 from flint import fmpq
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Undefined
 from ..identity import Assumptions, Same, proportional, same_value
 from ..lexer import Refused
 from ..nodes import Call, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
 from ..polynomials import polynomial_coefficients
 from ..reading import comparable_text
 from ..rewrite import minus
+from ..values import Undefined
 from .frame import Frame
 
 EQUALS = frozenset({"=", "~"})
@@ -164,7 +164,10 @@ def _called_alike(name: Call, other: Node, value: Node) -> bool:
 
 def _is_same_name(gold: Node, answer: Node) -> bool:
     """A name in words has no one spelling: "Area = 14" and "A = 14"."""
-    wordy = [isinstance(node, Words) or (isinstance(node, Sym) and bool(node.traits & Trait.WORD)) for node in (gold, answer)]
+    wordy = [
+        isinstance(node, Words) or (isinstance(node, Sym) and bool(node.traits & Trait.WORD))
+        for node in (gold, answer)
+    ]
     return any(wordy) and not all(wordy)
 
 
@@ -184,7 +187,9 @@ def same_solution_set(gold: Rel, answer: Rel, frame: Frame) -> Decision:
     zero = Num(fmpq(0), None, 1)
     if _same_or_none(left, zero, frame).equal:
         straight = all(_same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args, strict=True))
-        turned = all(_same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args[::-1], strict=True))
+        turned = all(
+            _same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args[::-1], strict=True)
+        )
         same = straight or turned
         return correct("sampled", "the same identity") if same else incorrect("sampled", "another identity")
     if _same_or_none(right, zero, frame).equal:
@@ -194,8 +199,10 @@ def same_solution_set(gold: Rel, answer: Rel, frame: Frame) -> Decision:
         return correct(found.method, found.reason)
     numerators = _same_numerators(left, right)
     if numerators is not None:
-        return correct("exact", "the same equation once denominators are cleared") if numerators else incorrect(
-            "exact", "another solution set"
+        return (
+            correct("exact", "the same equation once denominators are cleared")
+            if numerators
+            else incorrect("exact", "another solution set")
         )
     return incorrect(found.method, found.reason)
 

@@ -1,19 +1,20 @@
 """Residues and ratios.
 
-    gold            answer        verdict
-    42 (mod 100)    42            correct     a bare number with a modulus is that number
-    x = 3 (mod 7)   x = 7k + 3    correct     the family spelled out
-    2:3             4:6           correct
-    2:3             3:2           incorrect
+gold            answer        verdict
+42 (mod 100)    42            correct     a bare number with a modulus is that number
+x = 3 (mod 7)   x = 7k + 3    correct     the family spelled out
+2:3             4:6           correct
+2:3             3:2           incorrect
 """
 
 from flint import fmpq
 
 from ..decision import Decision, correct, incorrect
-from ..exact import Evaluator, Undefined
+from ..exact import Evaluator
 from ..identity import same_value
 from ..lexer import Refused
 from ..nodes import Div, Dots, Fn, Mul, Node, Ratio, Rel
+from ..values import Undefined
 from .expression import is_arbitrary
 from .frame import Frame
 
@@ -72,7 +73,11 @@ def compare_residues(gold: Node, answer: Node, frame: Frame) -> Decision:
     wanted, offered = _family(gold, frame), _family(answer, frame)
     if wanted is not None and offered is not None:
         same = wanted == offered
-        return correct("exact", "the same residue class") if same else incorrect("exact", "another residue class")
+        return (
+            correct("exact", "the same residue class")
+            if same
+            else incorrect("exact", "another residue class")
+        )
     if is_residue(gold) and not answer.free:
         return frame.compare(gold.args[0], answer, frame)
     if is_residue(answer) and not gold.free:

@@ -1,9 +1,9 @@
 """Dates, times of day and names of days, where both sides say that they are such.
 
-    gold          answer            verdict
-    2024-03-05    March 5, 2024     correct
-    9:05          09:05             correct     minutes below 60: times where a side or the prompt says so
-    noon          midnight          incorrect
+gold          answer            verdict
+2024-03-05    March 5, 2024     correct
+9:05          09:05             correct     minutes below 60: times where a side or the prompt says so
+noon          midnight          incorrect
 """
 
 import re
@@ -13,8 +13,12 @@ from ..decision import Decision, correct, incorrect
 
 _CLOCK = re.compile(r"\d{1,2}\s*(?:\{?:\}?)\s*[0-5]\d(?:\D|$)")
 _TWO_DIGITS = re.compile(r"0\d\s*:|:\s*0\d|:\s*00")
-_HALF_OF_DAY = re.compile(r"[ap]\.?\s?m\b|noon|midnight|morning|evening|afternoon|night|1[3-9]|2[0-3]", re.IGNORECASE)
-_SAYS_TIME = re.compile(r"\b(?:time|o'clock|a\.?m\.?|p\.?m\.?|clock|when|noon|midnight|hour)\b|几点|时间", re.IGNORECASE)
+_HALF_OF_DAY = re.compile(
+    r"[ap]\.?\s?m\b|noon|midnight|morning|evening|afternoon|night|1[3-9]|2[0-3]", re.IGNORECASE
+)
+_SAYS_TIME = re.compile(
+    r"\b(?:time|o'clock|a\.?m\.?|p\.?m\.?|clock|when|noon|midnight|hour)\b|几点|时间", re.IGNORECASE
+)
 
 
 def compare_times(gold: str, answer: str, prompt: str) -> Decision | None:
