@@ -20,6 +20,9 @@ _BENEFIT_OF_FEW = 6.0
 
 _ENOUGH_CHARS = 1000
 
+# Believed in the same way where the wanted language has another script: a name for the report, no more.
+_USUAL = {"latn": "en", "cyrl": "ru", "arab": "ar", "deva": "hi"}
+
 
 class _Identifier(Protocol):
     def rank(self, text: str) -> list[tuple[str, float]]: ...
@@ -40,7 +43,8 @@ def detect(text: str, script: str, target: str, *, few: bool = False) -> str:
     likelihood = _likelihoods(text[:_ENOUGH_CHARS], script)
     best = max(likelihood, key=lambda code: likelihood[code])
     benefit = _BENEFIT_OF_FEW if few else _BENEFIT
-    return target if likelihood.get(target, 0.0) * benefit >= likelihood[best] else best
+    favoured = target if target in likelihood else _USUAL[script]
+    return favoured if likelihood[favoured] * benefit >= likelihood[best] else best
 
 
 def _likelihoods(text: str, script: str) -> Mapping[str, float]:

@@ -8,7 +8,7 @@ import unicodedata
 
 MAX_CHARS = 64 * 1024
 _MAX_READ = 16 * MAX_CHARS
-_WINDOWS = 4
+_WINDOWS = 16
 _NORMALISED_AT_ONCE = 1024  # canonical ordering is quadratic in a run of combining marks
 
 # Stands where a formula or code was: neither a word nor the end of a sentence.

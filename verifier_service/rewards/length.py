@@ -2,8 +2,8 @@
 
 from verifier_service.rewards import Score
 
-# The paper's buffer: 4,096 of 20,480 tokens.
-_BUFFER = 0.2
+# The paper's buffer is 4,096 of 20,480 tokens: one fifth.
+_FIFTHS = 5
 
 
 def score(completion_tokens: int | None, max_tokens: int | None, truncated: bool | None) -> Score:
@@ -15,8 +15,8 @@ def score(completion_tokens: int | None, max_tokens: int | None, truncated: bool
     if completion_tokens is None or max_tokens is None:
         return Score(-1.0, {"truncated": True}) if truncated else Score(None)
     detail = {"completion_tokens": completion_tokens, "max_tokens": max_tokens}
-    buffer = _BUFFER * max_tokens
-    over = completion_tokens - (max_tokens - buffer)
-    if over <= 0:
-        return Score(0.0, detail)
-    return Score(max(-1.0, -over / buffer), detail)
+    if completion_tokens >= max_tokens:
+        return Score(-1.0, detail)
+    # (limit - buffer - tokens) / buffer, multiplied through so that whole numbers stay whole
+    inside = ((_FIFTHS - 1) * max_tokens - _FIFTHS * completion_tokens) / max_tokens
+    return Score(min(0.0, inside), detail)
