@@ -75,9 +75,8 @@ def load_config(
     except ValidationError as error:
         problems = [line for e in error.errors() for line in _explained(e)]
         if preset is None and file is None:
-            problems.insert(
-                0, f"nothing to start from: give --preset {'|'.join(preset_names())} or --config FILE"
-            )
+            names = "|".join(preset_names())
+            problems.insert(0, f"nothing to start from: --preset {names}, or --config FILE")
         raise ConfigError(problems) from None
 
 
