@@ -14,7 +14,7 @@ from .kinds.choices import compare_options
 from .kinds.dispatch import compare
 from .kinds.frame import Frame
 from .kinds.times import compare_times
-from .kinds.words import same_text
+from .kinds.words import choice, same_text
 from .nodes import Fn, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
 from .prompt import Facts, facts_of
 from .reading import Reading, plain_text, read
@@ -188,6 +188,10 @@ def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) ->
         )
         if found is not None:
             return found
+    if gold.option is None and answer.tree is None:
+        option = choice(plain_text(answer.text))
+        if option is not None and option.marked and option.text:  # "D. 42": an option with its value
+            return _text_against(gold, option.text, rules, facts, False)
     on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
     if on_clock is not None:
         return on_clock

@@ -47,6 +47,7 @@ OTHERWISE = frozenset({"otherwise", "else"})
 QUALIFIERS = frozenset({"for", "where", "with", "when"})
 _QUALIFYING_MARKS = frozenset({",", "{", "}", "(", ")", "="})
 CURRENCY = frozenset("$£€¥₹")
+PERCENT_WORDS = frozenset({"percent", "per cent", "percentage", "pct", "por ciento", "prozent", "pour cent"})
 UNIT_FUNCTIONS = frozenset({"min", "sec"})
 CONDITION_WORDS = frozenset({"if", "when", "for", "where", "otherwise", "else", "whenever", "unless"})
 _STOP_NOUNS = frozenset(
@@ -449,6 +450,9 @@ class Parser(Cursor):
             return Ratio((left, self.expression(RATIO + 1)))
         end = self._item_end()
         text = without_markup(self.source[token.start : self.tokens[end - 1].end])
+        if text.lower() in PERCENT_WORDS:
+            self.at = end
+            return Percent(left)
         unit = parse_unit(text)
         if unit is not None:
             self.at = end

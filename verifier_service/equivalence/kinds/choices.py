@@ -47,6 +47,8 @@ def _letter_gold(gold: PreparedGold, answer: Reading, facts: Facts, judge: Judge
     if found is not None:
         same = found.letter == letter
         return correct("text", f"option {letter}") if same else incorrect("text", f"option {found.letter}")
+    if len(choice_letters(plain_text(answer.text)) or ()) > 1:
+        return incorrect("text", "several options")
     texts = [text] if text else []
     place = ord(letter) - ord("A")
     if place < len(facts.choices):

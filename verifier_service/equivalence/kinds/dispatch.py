@@ -9,6 +9,7 @@ from ..nodes import (
     Degrees,
     Dots,
     Matrix,
+    Mul,
     NamedSet,
     Node,
     Num,
@@ -17,6 +18,7 @@ from ..nodes import (
     Ratio,
     Rel,
     Seq,
+    Sym,
     Trait,
     Words,
 )
@@ -50,7 +52,7 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _words(gold, answer)
     if isinstance(gold, Cases) or isinstance(answer, Cases):
         return compare_piecewise(gold, answer, frame)
-    gold, answer = _as_vectors(gold, answer)
+    gold, answer = _as_vectors(_point(gold), _point(answer))
     if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
         return compare_matrices(gold, answer, frame)
     if is_residue(gold) or is_residue(answer):
@@ -81,6 +83,15 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
             correct("exact", "the same expression") if same else incorrect("rule", "another kind of answer")
         )
     return compare_values(gold, answer, frame)
+
+
+def _point(node: Node) -> Node:
+    """A(1, 2): a named point is its coordinates."""
+    if isinstance(node, Mul) and len(node.args) == 2 and isinstance(node.args[0], Sym):
+        inner = node.args[1]
+        if isinstance(inner, Seq) and inner.opening == "(":
+            return inner
+    return node
 
 
 def _as_vectors(gold: Node, answer: Node) -> tuple[Node, Node]:

@@ -9,6 +9,8 @@ gold        answer            verdict
 101_2       101 | 5           correct | incorrect
 """
 
+from dataclasses import replace
+
 from flint import arb, fmpq, fmpz
 
 from ..decision import Decision, correct, incorrect
@@ -17,11 +19,13 @@ from ..identity import FAST_BITS, Same, same_value
 from ..lexer import Refused
 from ..nodes import Based, Const, Degrees, Div, Mul, Neg, Node, Num, Percent, Pow, Quantity, Sym, Trait
 from ..rewrite import substituted
-from ..units import Unit, convertible, parse_unit
+from ..unit_table import CURRENCY_SIGNS
+from ..units import Unit, convertible, currency_symbol, parse_unit
 from ..values import Undefined, ball, precision
 from .expression import compare_expressions
 from .frame import Frame
 
+HUNDRED = Num(fmpq(100), None, 1)
 _PHI = frozenset({"\\phi"})
 
 
@@ -163,7 +167,16 @@ def _significant(value: arb, digits: int) -> str:
 # -- percent signs and units
 
 
+_MONEY = frozenset(unit.dimension for sign in CURRENCY_SIGNS if (unit := currency_symbol(sign)) is not None)
+
+
+def _without_rounding(frame: Frame) -> Frame:
+    return replace(frame, rules=replace(frame.rules, rounded_gold=False))
+
+
 def _with_marks(gold: Node, answer: Node, frame: Frame) -> Decision:
+    if isinstance(gold, Quantity) and gold.unit is not None and gold.unit.dimension in _MONEY:
+        frame = _without_rounding(frame)  # a price is exact
     if isinstance(gold, Percent) or isinstance(answer, Percent):
         return _percents(gold, answer, frame)
     if isinstance(gold, Quantity) and isinstance(answer, Quantity):
@@ -180,7 +193,10 @@ def _percents(gold: Node, answer: Node, frame: Frame) -> Decision:
         return compare_values(gold.args[0], answer.args[0], frame)
     if isinstance(gold, Quantity) or isinstance(answer, Quantity):
         return incorrect("rule", "a percentage is no quantity with a unit")
-    by_value = plain_values(gold, answer, frame)
+    if isinstance(gold, Percent):  # in the gold's own digits, so that 66.7% may round 2/3
+        by_value = plain_values(gold.args[0], Mul((HUNDRED, answer)), frame)
+    else:
+        by_value = plain_values(gold, answer, frame)
     if by_value.is_correct:
         return by_value
     marked, bare = (gold, answer) if isinstance(gold, Percent) else (answer, gold)

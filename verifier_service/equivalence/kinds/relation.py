@@ -15,7 +15,7 @@ from flint import fmpq
 from ..decision import Decision, correct, incorrect
 from ..identity import Assumptions, Same, proportional, same_value
 from ..lexer import Refused
-from ..nodes import Call, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
+from ..nodes import Call, Fn, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
 from ..polynomials import polynomial_coefficients
 from ..reading import comparable_text
 from ..rewrite import minus
@@ -23,6 +23,7 @@ from ..values import Undefined
 from .frame import Frame
 
 EQUALS = frozenset({"=", "~"})
+_WORKED_OUT = frozenset({"det", "gcd", "lcm", "max", "min", "re", "im", "arg"})
 
 
 def is_equation(node: Node) -> bool:
@@ -35,7 +36,9 @@ def is_name(node: Node) -> bool:
         return True
     if isinstance(node, Seq):
         return node.opening == "(" and all(isinstance(arg, Sym) for arg in node.args)
-    return isinstance(node, Mul) and all(isinstance(arg, Sym) and len(arg.name) == 1 for arg in node.args)
+    return isinstance(node, Mul) and all(
+        isinstance(arg, Sym) and len(arg.name) == 1 and arg.name.isupper() for arg in node.args
+    )
 
 
 def assignment(node: Node) -> tuple[Node, Node] | None:
@@ -122,6 +125,8 @@ def compare_equations(gold: Rel, answer: Node, frame: Frame) -> Decision:
 def _is_statement(gold: Rel) -> bool:
     """A worked value, det A = -6: what stands left is no unknown but what was to be worked out."""
     left, right = gold.args[0], gold.args[-1]
+    if isinstance(left, Fn) and left.name in _WORKED_OUT and not right.free:
+        return True
     return left.has(Trait.STRUCTURE) or not (left.free or right.free)
 
 
