@@ -146,7 +146,7 @@ class RewardSpec(Wire):
 class ProfileSpec(BaseModel):
     """A profile as TOML or inline JSON: which rewards, with what weight, under which rules."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     rewards: dict[str, RewardSpec] = Field(min_length=1)

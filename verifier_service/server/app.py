@@ -113,6 +113,8 @@ def serve(settings: Settings | None = None) -> int:
             access_log=False,
             server_header=False,
             lifespan="on",
+            # Longer than clients and proxies keep an idle connection: a trainer calls once in a while.
+            timeout_keep_alive=65,
             timeout_graceful_shutdown=max(1, round(settings.shutdown_s)),
         )
     )

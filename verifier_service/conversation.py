@@ -1,0 +1,260 @@
+"""What both clients say and hear: requests out of arguments, results out of replies; no sending.
+
+A conversation is a generator: it yields requests, is sent the replies, and returns its result. So the client
+that waits and the client that awaits hold the same conversations.
+"""
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from verifier_service.schema import (
+    GOLD_NAMES,
+    GoldQuery,
+    GoldsResponse,
+    Info,
+    Item,
+    Problem,
+    ProfileSpec,
+    RulesPatch,
+    ScoreResponse,
+)
+
+# Of the service, unless it says otherwise: what fits is sent at once, and only a refusal asks /info.
+USUAL_ITEMS, USUAL_BYTES = 4096, 16 * 2**20
+ENVELOPE_BYTES = 64
+# Beyond the deadline that a request carries: for the way there and back.
+GRACE_S = 5.0
+
+Items = Sequence[Item | Mapping[str, Any]]
+ProfileArgument = str | ProfileSpec | Mapping[str, Any] | None
+RulesArgument = RulesPatch | Mapping[str, Any] | None
+
+
+class ServiceError(Exception):
+    """No answer of use came back. A wrong answer of a model never raises."""
+
+
+class ServiceUnreachable(ServiceError):
+    """No reply at all: nothing listens there, the network is down, or the time is over."""
+
+
+class RequestRefused(ServiceError):
+    """The service refused the request as a whole; `problem` says why, in its words."""
+
+    def __init__(self, problem: Problem, retry_after_s: float | None = None) -> None:
+        super().__init__(f"{problem.status} {problem.title}: {problem.detail}".rstrip(": "))
+        self.problem = problem
+        self.status = problem.status
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.problem, self.retry_after_s))
+
+
+class UnexpectedReply(ServiceError):
+    """What answered is not this service, or not a version that this client knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, ready to be sent."""
+
+    method: str
+    path: str
+    content: bytes | None = None
+    timeout_s: float | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A list to be sent, with what goes beside it into each request."""
+
+    path: str
+    name: str
+    encoded: list[str]
+    head: str = ""
+    timeout_s: float | None = None
+    request_id: str | None = None
+
+    def call(self, part: list[str]) -> Call:
+        content = f'{{{self.head}"{self.name}":[{",".join(part)}]}}'.encode("ascii")
+        return Call("POST", self.path, content, self.timeout_s, self.request_id)
+
+
+_ResultT = TypeVar("_ResultT")
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+_RepliesT = TypeVar("_RepliesT", ScoreResponse, GoldsResponse)
+Conversation = Generator[Call, httpx.Response, _ResultT]
+
+
+class Conversations:
+    """The conversations with one service, and the limits that are known of it."""
+
+    def __init__(self) -> None:
+        self._items, self._bytes = USUAL_ITEMS, USUAL_BYTES
+
+    def scoring(
+        self, items: Items, envelope: dict[str, Any], request_id: str | None
+    ) -> Conversation[ScoreResponse]:
+        deadline_s = envelope.get("deadline_s")
+        timeout_s = None if deadline_s is None else deadline_s + GRACE_S
+        head = "".join(f"{encoded(key)}:{encoded(value)}," for key, value in envelope.items())
+        asked = _Asked("/score", "items", list(map(encoded, items)), head, timeout_s, request_id)
+        parts = yield from self._in_parts(ScoreResponse, asked)
+        return _joined(parts)
+
+    def checking(self, golds: Sequence[Any], request_id: str | None) -> Conversation[GoldsResponse]:
+        queries = [encoded(gold if _is_query(gold) else {"gold": gold}) for gold in golds]
+        parts = yield from self._in_parts(
+            GoldsResponse, _Asked("/golds", "golds", queries, request_id=request_id)
+        )
+        results = [result for part in parts for result in part.results]
+        for place, result in enumerate(results):
+            result.index = place
+        return GoldsResponse(results=results, engine=_one_engine(parts))
+
+    def asking(self) -> Conversation[Info]:
+        reply = yield Call("GET", "/info")
+        info = _read(Info, reply)
+        self._items, self._bytes = info.limits.max_items, info.limits.max_body_bytes
+        return info
+
+    def _in_parts(self, model: type[_RepliesT], asked: _Asked) -> Conversation[list[_RepliesT]]:
+        """Sends the list in as few requests as the limits allow; learns the limits where they are lower."""
+        todo: list[list[str]] = list(self._split(asked.encoded, len(asked.head)))
+        done: list[_RepliesT] = []
+        learnt = False
+        while todo:
+            part = todo.pop(0)
+            reply = yield asked.call(part)
+            if reply.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE and not learnt and len(part) > 1:
+                learnt = True
+                yield from self.asking()
+                rest = [one for later in [part, *todo] for one in later]
+                todo = list(self._split(rest, len(asked.head)))
+            else:
+                done.append(_checked(_read(model, reply), len(part)))
+        return done
+
+    def _split(self, encoded: list[str], head: int) -> Iterator[list[str]]:
+        """Runs of items that fit into one request; one that fits nowhere goes alone and is refused there."""
+        if not encoded:
+            return iter([[]])
+        room = self._bytes - head - ENVELOPE_BYTES
+        cuts, size = [0], 0
+        for place, one in enumerate(encoded):
+            size += len(one) + 1
+            if place > cuts[-1] and (size > room or place - cuts[-1] >= self._items):
+                cuts.append(place)
+                size = len(one) + 1
+        return (encoded[start:end] for start, end in pairwise([*cuts, len(encoded)]))
+
+
+def envelope_of(
+    profile: ProfileArgument,
+    rules: RulesArgument,
+    deadline_s: float | None,
+    explain: bool,
+    echo_info: bool,
+) -> dict[str, Any]:
+    """What goes beside the items; what was not asked for is left to the service."""
+    envelope = {
+        "profile": profile,
+        "rules": rules,
+        "deadline_s": deadline_s,
+        "explain": explain or None,
+        "echo_info": echo_info or None,
+    }
+    return {name: value for name, value in envelope.items() if value is not None}
+
+
+def encoded(value: Any) -> str:
+    """JSON in ASCII: a lone surrogate of a model travels as an escape, and the service deals with it."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What json does not know: our types, mappings of every kind, numbers and arrays of numpy or torch."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True, exclude_unset=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be sent as JSON")
+
+
+def _is_query(gold: object) -> bool:
+    return isinstance(gold, GoldQuery) or (
+        isinstance(gold, Mapping) and any(name in gold for name in GOLD_NAMES)
+    )
+
+
+def _read(model: type[_ModelT], reply: httpx.Response) -> _ModelT:
+    if reply.status_code != httpx.codes.OK:
+        raise RequestRefused(_problem(reply), _retry_after(reply))
+    try:
+        return model.model_validate_json(reply.content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        words = f"{reply.request.url} did not reply as this service does: {where} {first['msg']}"
+        raise UnexpectedReply(words) from None
+
+
+def _problem(reply: httpx.Response) -> Problem:
+    """The problem document, or one made up where something in between has answered."""
+    try:
+        return Problem.model_validate({"status": reply.status_code, **reply.json()})
+    except (ValueError, TypeError):
+        text = " ".join(reply.text[:200].split())
+        return Problem(status=reply.status_code, title=reply.reason_phrase, detail=text)
+
+
+def _retry_after(reply: httpx.Response) -> float | None:
+    text = reply.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+def _checked(part: _RepliesT, expected: int) -> _RepliesT:
+    """A reply with as many results as were asked for, each at its place."""
+    if [result.index for result in part.results] != list(range(expected)):
+        raise UnexpectedReply(f"{len(part.results)} results, or out of place, for {expected} that were sent")
+    if isinstance(part, ScoreResponse) and part.rewards != [result.reward for result in part.results]:
+        raise UnexpectedReply("the rewards are not those of the results")
+    return part
+
+
+def _joined(parts: list[ScoreResponse]) -> ScoreResponse:
+    """One reply of several: places count through, and all must have been judged alike."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    engine = _one_engine(parts)
+    if len({part.profile_hash for part in parts}) > 1:
+        raise UnexpectedReply("the profile changed between two parts of a batch")
+    results = [result for part in parts for result in part.results]
+    for place, result in enumerate(results):
+        result.index = place
+    return ScoreResponse(
+        results=results,
+        rewards=[reward for part in parts for reward in part.rewards],
+        profile=first.profile,
+        profile_hash=first.profile_hash,
+        engine=engine,
+        errors=sum(part.errors for part in parts),
+    )
+
+
+def _one_engine(parts: Sequence[ScoreResponse | GoldsResponse]) -> str:
+    engines = {part.engine for part in parts}
+    if len(engines) > 1:
+        raise UnexpectedReply(f"the engine changed between two parts of a batch: {sorted(engines)}")
+    return engines.pop()
