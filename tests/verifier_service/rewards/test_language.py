@@ -186,6 +186,11 @@ def test_short_foreign_sentences_do_not_hide_behind_each_other() -> None:
     assert value < 0.3
 
 
+def test_short_sentences_are_judged_a_few_at_a_time() -> None:
+    text = "Now we add. Then we divide. " * 3 + "Ahora sumamos todo. Luego dividimos todo. " * 3
+    assert share(text, "es") == pytest.approx(0.5, abs=0.1)
+
+
 def test_kanji_alone_follow_the_japanese_around_them() -> None:
     assert share("まず面積を求める。三角形。底辺は三である。", "ja") == 1.0
     assert share("最小値、最大値、平均値を順に求める。", "ja") == 1.0
