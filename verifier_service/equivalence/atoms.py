@@ -98,7 +98,7 @@ def _signed_integer(digits: str) -> Node:
 
 def _scale(p: Cursor) -> int | None:
     token = p.peek()
-    if token is None or token.kind not in "wt" or len(token.value) == 1 and token.value.isascii():
+    if token is None or token.kind not in "wt" or (len(token.value) == 1 and token.value.isascii()):
         return None
     return scale_word(token.value)
 
@@ -147,7 +147,7 @@ def letters(p: Cursor, token: Token) -> Node:
         p.at -= 1
         p.tokens[p.at] = Token("w", rest, token.end - len(rest), token.end)
         return function(p, FUNCTION_NAMES[name])
-    if len(value) <= 3 or value.isupper() and len(value) <= 4:
+    if len(value) <= 3 or (value.isupper() and len(value) <= 4):
         p.at -= 1
         p.tokens[p.at] = Token("w", value[1:], token.start + 1, token.end)
         return plain_letter(value[0])

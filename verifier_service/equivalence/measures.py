@@ -20,8 +20,8 @@ def measured(value: Node, unit: Unit) -> Node:
 
 
 _MARKUP = (
-    "\\textbf", "\\textit", "\\textrm", "\\textsf", "\\texttt", "\\textnormal", "\\text", "\\mathrm", "\\mathbf", "\\mathit",
-    "\\mathsf", "\\boldsymbol", "\\mbox", "\\operatorname", "\\left", "\\right", "\\rm", "\\bf",
+    "\\textbf", "\\textit", "\\textrm", "\\textsf", "\\texttt", "\\textnormal", "\\text", "\\mathrm", "\\mathbf",
+    "\\mathit", "\\mathsf", "\\boldsymbol", "\\mbox", "\\operatorname", "\\left", "\\right", "\\rm", "\\bf",
 )  # fmt: skip
 
 

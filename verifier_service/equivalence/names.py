@@ -28,8 +28,10 @@ GREEK = frozenset(
     "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varsigma ell hbar partial nabla aleph "
     "varrho wp triangle angle measuredangle square".split()
 )
-BIG_OPERATORS = {"sum": "sum", "prod": "prod", "int": "int", "iint": "int", "oint": "int", "lim": "lim", "limsup": "lim",
-        "liminf": "lim", "iiint": "int", "sup": "sup", "inf": "inf_op"}  # fmt: skip
+BIG_OPERATORS = {
+    "sum": "sum", "prod": "prod", "int": "int", "iint": "int", "oint": "int", "lim": "lim",
+    "limsup": "lim", "liminf": "lim", "iiint": "int", "sup": "sup", "inf": "inf_op",
+}  # fmt: skip
 CALLED = frozenset("fghFGHT")
 BLACKBOARD = {"R": "R", "Z": "Z", "N": "N", "Q": "Q", "C": "C"}
 MATRICES = frozenset(

@@ -40,8 +40,8 @@ _FORBIDDEN = re.compile(
     r"[\"`;@#?]|__|\\(?:input|include|write|def|href|url|quad|qquad|phantom|color)(?![A-Za-z])"
 )
 _SHORT_WORDS = frozenset(
-    "mod gcd lcm max min sin cos tan cot sec csc log exp det and for all not yes odd has the are lim ln or if no"
-    " to of is in be by".split(" ")
+    "mod gcd lcm max min sin cos tan cot sec csc log exp det and for all not yes odd has the are lim ln or if "
+    "no to of is in be by".split(" ")
 )
 _DECIMAL = re.compile(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])")
 

@@ -39,7 +39,10 @@ _VULGAR = {
     "⅑": (1, 9), "⅒": (1, 10),
 }  # fmt: skip
 
-_INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff\u00ad"
+_INVISIBLE = (
+    "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064"
+    "\u2066\u2067\u2068\u2069\ufeff\u00ad"
+)
 
 _TABLE: dict[int, str | None] = {ord(char): None for char in _INVISIBLE}
 _TABLE |= {ord(char): text for char, text in _COMMANDS.items()}

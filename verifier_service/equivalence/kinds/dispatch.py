@@ -67,11 +67,8 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _stated(gold, answer, frame)
     if is_collection(gold) or is_collection(answer) or named_values(gold) is not None:
         one, other = spread(gold), spread(answer)
-        if (
-            isinstance(gold, Seq)
-            and not isinstance(one, Seq)
-            or isinstance(answer, Seq)
-            and not isinstance(other, Seq)
+        if (isinstance(gold, Seq) and not isinstance(one, Seq)) or (
+            isinstance(answer, Seq) and not isinstance(other, Seq)
         ):
             return compare(one, other, frame)
         return _collections(gold, answer, frame)

@@ -59,7 +59,13 @@ def _renamings(gold: Node, answer: Node, frame: Frame) -> list[dict[str, str]]:
     """Bijections of the answer's own letters onto the gold's own letters."""
     theirs = sorted(gold.free - answer.free)
     own = sorted(answer.free - gold.free)
-    if not theirs or len(theirs) != len(own) or len(own) > 3 or isinstance(gold, Sym) or isinstance(answer, Sym):
+    if (
+        not theirs
+        or len(theirs) != len(own)
+        or len(own) > 3
+        or isinstance(gold, Sym)
+        or isinstance(answer, Sym)
+    ):
         return []
     if not all(is_arbitrary(name, frame) for name in (*theirs, *own)):
         return []

@@ -243,9 +243,7 @@ def _nouns(gold: Quantity, answer: Quantity, frame: Frame) -> Decision:
         if answer.unit is None and not frame.facts.prompt:
             return incorrect("rule", f"{answer.noun} is no unit of the gold")
         return compare_values(gold.args[0], answer.args[0], frame)
-    if _stem(gold.noun) != _stem(answer.noun) and not (
-        _stem(gold.noun).split()[-1:] == _stem(answer.noun).split()[-1:]
-    ):
+    if _stem(gold.noun).split()[-1:] != _stem(answer.noun).split()[-1:]:
         return incorrect("rule", f"{answer.noun} are not {gold.noun}")
     return compare_values(gold.args[0], answer.args[0], frame)
 

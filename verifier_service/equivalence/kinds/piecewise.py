@@ -6,6 +6,8 @@ gold                          answer                        verdict
 {1, x>=0; 0, x<0}             {1, x>0; 0, x<=0}             incorrect   the values at 0 differ
 """
 
+from itertools import pairwise
+
 from flint import acb, arb, fmpq
 
 from ..decision import Decision, correct, incorrect
@@ -69,7 +71,7 @@ def _test_points(borders: list[fmpq]) -> list[fmpq]:
         raise Refused("too many branches")
     places = [fmpq(p, q) for p, q in unique]
     points = list(places)
-    for left, right in zip(places, places[1:], strict=False):
+    for left, right in pairwise(places):
         points += [left + (right - left) * fmpq(k, 7) for k in (1, 3, 6)]
     for offset in (fmpq(1, 97), fmpq(13, 7), fmpq(37, 3)):
         points += [places[0] - offset, places[-1] + offset]

@@ -10,6 +10,8 @@ x^2 = 9         x = 3           incorrect   another solution set
 12              3x = 12         incorrect   neither 12 nor 4
 """
 
+from itertools import pairwise
+
 from flint import fmpq
 
 from ..decision import Decision, correct, incorrect
@@ -79,7 +81,7 @@ def stated_value(answer: Rel, frame: Frame) -> Node | Decision:
 
 
 def _end_of_chain(members: list[Node], given: Assumptions) -> Node | Decision:
-    for left, right in zip(members, members[1:], strict=False):
+    for left, right in pairwise(members):
         try:
             same = same_value(left, right, given)
         except (Undefined, Refused):
