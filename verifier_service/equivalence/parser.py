@@ -7,6 +7,21 @@ Levels of binding, loosest first: list separators, relations, set operations, ra
 from flint import fmpq
 
 from .atoms import read_atom
+from .connectives import (
+    AND_WORDS,
+    CONDITION_WORDS,
+    CONDITIONS,
+    CURRENCY,
+    OR_WORDS,
+    OTHERWISE,
+    PERCENT_WORDS,
+    QUALIFIERS,
+    QUALIFYING_MARKS,
+    RELATIONS,
+    SET_OPS,
+    STOP_NOUNS,
+    UNIT_FUNCTIONS,
+)
 from .cursor import CLOSERS, MAX_DEPTH, PRODUCT, RATIO, RELATION, SET, SIGN, SUM, Cursor
 from .lexer import Refused, Token
 from .literals import exact_decimal
@@ -34,28 +49,6 @@ from .nodes import (
 )
 from .units import convertible, currency_symbol, parse_unit
 
-RELATIONS = {
-    "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=", "<>": "!=", "le": "<=",
-    "ge": ">=", "ne": "!=", "approx": "~", "sim": "~", "equiv": "==", "in": "in", "notin": "notin", "cong": "~",
-    "subset": "subset", "subseteq": "subset", "to": "->", "->": "->", "propto": "propto", "ni": "ni",
-}  # fmt: skip
-SET_OPS = {"cup": "union", "cap": "intersection", "setminus": "difference"}
-AND_WORDS = frozenset({"and", "und", "et", "y", "e", "и", "和", "与", "及", "&", "land"})
-OR_WORDS = frozenset({"or", "oder", "ou", "o", "или", "或", "或者", "lor", "または", "또는"})
-CONDITIONS = frozenset({"if", "when", "for", "whenever"})
-OTHERWISE = frozenset({"otherwise", "else"})
-QUALIFIERS = frozenset({"for", "where", "with", "when"})
-_QUALIFYING_MARKS = frozenset({",", "{", "}", "(", ")", "="})
-CURRENCY = frozenset("$£€¥₹")
-PERCENT_WORDS = frozenset({"percent", "per cent", "percentage", "pct", "por ciento", "prozent", "pour cent"})
-UNIT_FUNCTIONS = frozenset({"min", "sec"})
-CONDITION_WORDS = frozenset({"if", "when", "for", "where", "otherwise", "else", "whenever", "unless"})
-_STOP_NOUNS = frozenset(
-    "is not are was no nor if then but isn isnt aren't isn't wrong incorrect false true maybe perhaps either "
-    "neither than less more least most about approximately roughly around between from without "
-    "because since so unless except only".split()
-)
-
 
 class Parser(Cursor):
     """One pass over one token list. Raises Refused where the tokens are no mathematics."""
@@ -75,7 +68,7 @@ class Parser(Cursor):
         rest = self.tokens[self.at :]
         if not rest or len(rest) > 14 or rest[0].kind not in "wt" or rest[0].value.lower() not in QUALIFIERS:
             return
-        if all(token.kind in "wtc" or token.value in _QUALIFYING_MARKS for token in rest):
+        if all(token.kind in "wtc" or token.value in QUALIFYING_MARKS for token in rest):
             self.at = self.last
 
     def separator(self) -> str | None:
@@ -461,7 +454,7 @@ class Parser(Cursor):
         if compound is not None:
             return compound
         words = text.lower().split()
-        if len(words) <= 3 and all(w.isalpha() for w in words) and not _STOP_NOUNS.intersection(words):
+        if len(words) <= 3 and all(w.isalpha() for w in words) and not STOP_NOUNS.intersection(words):
             self.at = end
             return Quantity(left, None, " ".join(words))
         raise Refused("words behind a value")
