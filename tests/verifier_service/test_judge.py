@@ -1,0 +1,227 @@
+"""One item at a time, through transcript, extraction, decision and rewards. Nothing heavy: it runs here."""
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifier_service.equivalence import Gold, GoldCheck, Rules
+from verifier_service.judge import LONGEST_EXTRACT, JudgeItem, Judgement, check_gold_item, perform, score_item
+from verifier_service.rewards import RewardFailed, Score, plugins
+from verifier_service.rewards.profile import Profile, load_profiles, profile_from_spec
+from verifier_service.schema import ProfileSpec
+
+PROFILES = load_profiles()
+FIVE = Gold(any_of=("5",))
+
+
+def profile_of(**rewards: dict[str, Any]) -> Profile:
+    return profile_from_spec("own", ProfileSpec.model_validate({"schema": 1, "rewards": rewards}))
+
+
+def judged(completion: str, profile: str = "r1-zero", **item: Any) -> Judgement:
+    return score_item(JudgeItem(completion, **({"gold": FIVE} | item)), PROFILES[profile])
+
+
+@pytest.mark.parametrize(
+    "completion, accuracy, format_component",
+    [
+        (r"<think>2+3=5</think>\boxed{5}", 1.0, 0.5),
+        (r"<think>2+3=6</think>\boxed{6}", 0.0, 0.5),
+        (r"the answer is \boxed{5}", 1.0, 0.0),
+    ],
+)
+def test_the_published_example_of_r1_zero(completion: str, accuracy: float, format_component: float) -> None:
+    judgement = judged(completion, "r1-zero-half-format")
+    assert judgement.scores["accuracy"] == accuracy
+    assert judgement.components["format"] == format_component
+    assert judgement.reward == accuracy + format_component
+
+
+def test_a_correct_answer_tells_what_was_read_and_how_it_was_judged() -> None:
+    judgement = judged(r"<think>so</think>It is \boxed{\frac{10}{2}}.")
+    assert judgement.verdict == "correct"
+    assert judgement.extracted == r"\frac{10}{2}"
+    assert judgement.method == "exact"
+    assert judgement.reason
+    assert judgement.error_code is None
+    assert judgement.elapsed_ms > 0
+
+
+def test_no_answer_is_a_verdict_with_a_reward() -> None:
+    judgement = judged("<think>hm</think>I do not know.")
+    assert (judgement.verdict, judgement.extracted, judgement.reward) == ("no_answer", None, 1.0)
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [r"<think>a</think>\boxed{5}", r"\boxed{n/a}", "no box", "", r"<think>\boxed{5}", r"\boxed{"],
+)
+def test_an_unverifiable_gold_is_the_same_null_for_every_answer(completion: str) -> None:
+    judgement = judged(completion, gold=Gold(any_of=("N/A",)))
+    other = judged(r"\boxed{7}", gold=Gold(any_of=("N/A",)))
+    assert judgement.error_code == "unverifiable_gold"
+    assert (judgement.reward, judgement.components, judgement.verdict) == (None, {}, None)
+    assert (judgement.reason, judgement.method) == (other.reason, other.method)
+    assert judgement.error_message == other.error_message != ""
+
+
+def test_a_missing_gold_and_a_missing_language_are_missing_input() -> None:
+    for judgement in (judged("x", gold=None), judged("x", "r1")):
+        assert judgement.error_code == "missing_input"
+        assert (judgement.reward, judgement.scores) == (None, {})
+    assert "gold" in judged("x", gold=None).error_message
+    assert "language" in judged("x", "r1").error_message
+
+
+def test_rewards_that_need_no_gold_work_without_one() -> None:
+    profile = profile_of(format={"weight": 2}, repetition={})
+    judgement = score_item(JudgeItem("<think>a</think>b"), profile)
+    assert (judgement.reward, judgement.verdict, judgement.error_code) == (2.0, None, None)
+
+
+def test_a_verdict_is_told_even_where_the_profile_does_not_pay_for_it() -> None:
+    item = JudgeItem(r"<think>a</think>\boxed{5}", FIVE)
+    assert score_item(item, profile_of(format={})).verdict == "correct"
+
+
+def test_an_unverifiable_gold_is_a_warning_where_the_profile_does_not_pay_for_accuracy() -> None:
+    judgement = score_item(JudgeItem("<think>a</think>b", Gold(("N/A",))), profile_of(format={}))
+    assert (judgement.reward, judgement.error_code) == (1.0, None)
+    assert "unverifiable_gold" in judgement.warnings[0]
+
+
+def test_language_is_measured_in_the_part_that_the_rules_name() -> None:
+    text = r"<think>我们把两个数字加起来得到结果</think>We add the two numbers. \boxed{5}"
+    assert judged(text, "r1", language="zh").scores["language"] == 1.0
+    assert judged(text, "r1", language="en").scores["language"] == 0.0
+
+
+def test_a_text_without_words_has_no_language_score_and_takes_the_value_of_the_profile() -> None:
+    judgement = judged(r"<think>$2+3=5$</think>\boxed{5}", "r1", language="en")
+    assert judgement.scores["language"] is None
+    assert judgement.components["language"] == 0.0
+    assert judgement.reward == 2.0
+
+
+def test_dapo_weighs_length_and_centres_accuracy() -> None:
+    judgement = judged(r"\boxed{4}", "dapo", completion_tokens=90, max_tokens=100)
+    assert judgement.scores == {"accuracy": 0.0, "overlong": -0.5}
+    assert judgement.reward == -1.5
+
+
+def test_a_reward_of_ones_own_sees_item_transcript_and_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def own(name: str, *args: Any) -> Score:
+        seen.append((name, *args))
+        return Score(0.25)
+
+    monkeypatch.setattr(plugins, "own_rewards", lambda: {"brevity": ()})
+    monkeypatch.setattr(plugins, "origin", lambda name: "here")
+    monkeypatch.setattr(plugins, "score", own)
+    profile = profile_of(accuracy={}, brevity={"weight": 2})
+    item = JudgeItem(r"\boxed{5}", FIVE, info={"row": 1})
+    assert score_item(item, profile).reward == 1.5
+    [(name, given, transcript, verdict)] = seen
+    assert (name, given, verdict) == ("brevity", item, "correct")
+    assert transcript.response == r"\boxed{5}"
+
+
+def test_a_reward_that_breaks_is_internal_and_no_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str, *_: Any) -> Score:
+        raise RewardFailed(name, "raised KeyError: 'x'")
+
+    monkeypatch.setattr(plugins, "own_rewards", lambda: {"brevity": ()})
+    monkeypatch.setattr(plugins, "origin", lambda name: "here")
+    monkeypatch.setattr(plugins, "score", broken)
+    judgement = score_item(JudgeItem("x", FIVE), profile_of(accuracy={}, brevity={}))
+    assert (judgement.reward, judgement.error_code) == (None, "internal")
+    assert "brevity" in judgement.error_message
+
+
+def test_an_explanation_says_where_things_stand_and_why() -> None:
+    text = "<think>We add two and three and get five.</think>The answer is $\\boxed{10/2}$."
+    item = JudgeItem(text, FIVE, language="en")
+    explanation = score_item(item, PROFILES["r1"], explain=True).explanation
+    assert explanation is not None
+    stretches = {name: explanation["text"][slice(*span)] for name, span in explanation["spans"].items()}
+    assert stretches["thinking"] == "We add two and three and get five."
+    assert stretches["answer"] == "10/2"
+    assert explanation["tag_faults"] == []
+    assert explanation["rewards"]["language"]["evidence_words"] > 0
+    assert any("gold" in step["title"] for step in explanation["steps"])
+    json.dumps(explanation, allow_nan=False)
+    assert score_item(item, PROFILES["r1"]).explanation is None
+
+
+def test_an_explanation_of_a_missing_answer_names_the_faults() -> None:
+    item = JudgeItem(r"<think>never closed \boxed{5}", FIVE)
+    explanation = score_item(item, PROFILES["r1-zero"], explain=True).explanation
+    assert explanation is not None
+    assert explanation["spans"]["response"] is None
+    assert explanation["tag_faults"]
+    assert explanation["not_found"]
+
+
+def test_without_the_slow_path_nothing_slow_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: Any) -> Any:
+        raise AssertionError("the slow path was taken")
+
+    monkeypatch.setattr("verifier_service.judge.decision_steps", slow)
+    item = JudgeItem(r"\boxed{5}", FIVE)
+    judgement = score_item(item, PROFILES["accuracy"], slow_path=False, explain=True)
+    assert judgement.explanation is not None
+    assert [step["title"] for step in judgement.explanation["steps"]] == ["decision"]
+
+
+def test_lone_surrogates_are_judged_and_never_sent_back() -> None:
+    judgement = score_item(
+        JudgeItem("<think>\ud800</think>\\boxed{5\udfff}", FIVE, prompt="\ud83d"),
+        PROFILES["r1-zero"],
+        explain=True,
+    )
+    assert judgement.verdict is not None
+    json.dumps([judgement.extracted, judgement.reason, judgement.explanation]).encode()
+    str([judgement.extracted, judgement.reason, judgement.explanation]).encode()
+
+
+def test_a_boxed_novel_is_not_sent_back_whole() -> None:
+    judgement = judged("\\boxed{" + "x" * 100_000 + "}")
+    assert judgement.extracted is not None
+    assert len(judgement.extracted) == LONGEST_EXTRACT + 1
+
+
+def test_a_chat_is_judged_by_its_last_message() -> None:
+    chat = [
+        {"role": "user", "content": "What is 2+3?"},
+        {"role": "assistant", "content": r"\boxed{5}", "reasoning_content": "2+3=5"},
+    ]
+    assert score_item(JudgeItem(chat, FIVE), PROFILES["r1-zero"]).reward == 2.0
+
+
+def test_the_pool_asks_for_scores_and_gold_checks() -> None:
+    item = JudgeItem(r"\boxed{5}", FIVE)
+    scored = perform("score", (item, PROFILES["accuracy"], False), True)
+    assert isinstance(scored, Judgement)
+    assert scored.reward == 1.0
+    assert perform("gold", (FIVE, "", Rules()), True) == check_gold_item(FIVE, "", Rules())
+
+
+def test_golds_are_checked() -> None:
+    good, bad = check_gold_item(FIVE, "", Rules()), check_gold_item(Gold(("see figure",)), "", Rules())
+    assert isinstance(good, GoldCheck)
+    assert (good.ok, bad.ok, bad.code) == (True, False, "unverifiable_gold")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=60), st.sampled_from(["5", r"\frac{1}{2}", "x=2", "(1,2)"]))
+def test_no_text_breaks_the_judge_and_every_judgement_travels(text: str, gold: str) -> None:
+    for completion in (text, f"<think>{text}</think>{text}", f"no box {text}"):
+        judgement = judged(completion, gold=Gold(any_of=(gold,)), prompt=text)
+        assert judgement.reward is not None
+        assert sum(judgement.components.values()) == judgement.reward
+        assert pickle.loads(pickle.dumps(judgement)) == judgement
