@@ -28,12 +28,13 @@ test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy verifier_service examples tools/check_sizes.py
+	$(BIN)/mypy verifier_service examples tools/check_sizes.py tools/check_circles.py
 	@if $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))'; then set -x; \
 	  $(BIN)/mypy trainer/grpo_trainer tools/sample_rollouts.py; \
 	elif [ -n "$${REQUIRE_SERVICES:-}" ]; then echo "the trainer's types need torch: make trainer"; exit 1; \
 	else echo "left out: types of the trainer (torch is not installed: make trainer)"; fi
 	PYTHONPATH=trainer $(BIN)/lint-imports --no-logo
+	PYTHONPATH=trainer $(BIN)/python tools/check_circles.py
 	$(BIN)/python tools/check_sizes.py
 
 serve: $(VENV)/.server ## Serve the judge on http://127.0.0.1:8000

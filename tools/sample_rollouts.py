@@ -123,8 +123,8 @@ class Sampler:
 
     def __init__(self, directory: Path, gguf: str, *, temperature: float, max_new_tokens: int) -> None:
         torch.set_num_threads(1)
-        self.tokenizer = AutoTokenizer.from_pretrained(directory, gguf_file=gguf, padding_side="left")
-        self.model = AutoModelForCausalLM.from_pretrained(directory, gguf_file=gguf, dtype=torch.float32)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(directory, gguf_file=gguf, padding_side="left")
+        self.model: Any = AutoModelForCausalLM.from_pretrained(directory, gguf_file=gguf, dtype=torch.float32)
         self.temperature = temperature
         self.max_new_tokens = max_new_tokens
 

@@ -45,7 +45,8 @@ def main() -> int:
     try:
         with service(args.port) as url:
             began = time.perf_counter()
-            results = Client(url).score(items).results
+            with Client(url) as client:
+                results = client.score(items).results
             seconds = time.perf_counter() - began
             console.print(table(items, results))
             console.print(summary(results, seconds))
@@ -80,7 +81,7 @@ def service(wanted: int) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"
     LOG.parent.mkdir(exist_ok=True)
     verifier = Path(sys.executable).with_name("verifier")
-    command = [verifier, "serve", "--host", "127.0.0.1", "--port", str(port)]
+    command = [str(verifier), "serve", "--host", "127.0.0.1", "--port", str(port)]
     with LOG.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             wait_until_ready(process, url)
