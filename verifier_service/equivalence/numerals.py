@@ -147,7 +147,8 @@ def _summed(words: list[str]) -> int | None:
             continue
         if word in table.UNITS:
             value = table.UNITS[word]
-            if value == 0 or group % 10 or (group % 100 and value > 9):
+            after_tens = group % 100 >= 20 and group % 10 == 0 and value < 10
+            if value == 0 or (group % 100 and not after_tens):
                 return None
             group += value
         elif word in table.TENS:

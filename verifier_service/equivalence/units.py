@@ -330,7 +330,8 @@ def _all_units(prompt: str) -> tuple[Unit, ...]:
         unit, end = _unit_at(text, match.start("word")) if word.isascii() else (_longest_prefix(word[:8]), 0)
         if unit is None or len(found) > 4 * MAX_UNITS:
             continue
-        if unit.bare_letter and not (match["number"][-1:].isspace() and _is_no_variable(text, word, end)):
+        apart = match["number"] is not None and match["number"][-1].isspace()
+        if unit.bare_letter and not (apart and _is_no_variable(text, word, end)):
             continue
         found.setdefault((unit.dimension, unit.factor), unit)
     return (*found.values(), *_money_in(prompt[:MAX_PROMPT_CHARS]))

@@ -134,7 +134,7 @@ _SOLUTIONS_MISSING = re.compile(
 _MANY = re.compile(
     rf"(?:there (?:is|are) |it has |(?:{_PROBLEM}) has |has )?"
     r"(?:infinitely many|infinite|infinite (?:number|amount) of|infinity many|an infinity of|unlimited) "
-    rf"(?:(?:real|integer|positive|rational|complex) )?(?:{phrases.COUNTED_NOUNS})(?: exist)?"
+    rf"(?:(?:real|integer|positive|rational|complex) )?(?:{phrases.COUNTED_NOUNS}){_TAIL}"
 )
 
 
