@@ -63,6 +63,8 @@ _PLAIN = {
     "dict_type": "should be an object",
     "list_type": "should be a list",
     "string_type": "should be a string",
+    "int_parsing_size": "should be a smaller number",
+    "too_short": "should not be empty",
 }
 # Longer paths are cut in the middle: enough to find the place, short enough for a log line.
 _PATH_STEPS = 12
@@ -256,10 +258,14 @@ def _nearest_name(key: str) -> str | None:
         return plain
     for shorter in (plain, *_shortened(plain)):
         name = _ONE_SLIP.get(shorter)
-        # Short names have real words for neighbours (gold, goal; unit, unix): there only length may differ.
-        if name and name[0] == plain[0] and (len(name) > 6 or len(name) != len(plain)):
+        if name and name[0] == plain[0] and _is_slip(plain, name):
             return name
     return None
+
+
+def _is_slip(key: str, name: str) -> bool:
+    """Short names have real words for neighbours (gold, goal): no letter of theirs may have been changed."""
+    return len(name) > 6 or len(name) != len(key) or sorted(name) == sorted(key)
 
 
 def _shortened(name: str) -> list[str]:

@@ -26,6 +26,8 @@ Id = str | StrictInt
 # which 16 MB of body can hold. The first one is enough.
 _MemberT = TypeVar("_MemberT")
 ListOf = Annotated[list[_MemberT], Field(fail_fast=True)]
+# Beyond any context, and small enough for exact arithmetic in floats.
+MOST_TOKENS = 10**12
 
 COMPLETION_NAMES = ("completion", "response", "solution_str", "output")
 GOLD_NAMES = (
@@ -173,8 +175,8 @@ class Item(BaseModel):
     data_source: str | None = None
     rules: RulesPatch | None = None
     profile: str | ProfileSpec | None = None
-    completion_tokens: int | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=1)
+    completion_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     truncated: bool | None = None
     group: Id | None = None
     info: dict[str, Any] | None = None

@@ -11,6 +11,7 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 import verifier_service
@@ -21,12 +22,21 @@ from verifier_service.server.judging import JudgeBackend
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.openapi import openapi_document
 from verifier_service.server.pages import router as pages
+from verifier_service.server.paths import Prefixed
 from verifier_service.server.problems import HANDLERS
 from verifier_service.server.routes import Service, router
 from verifier_service.server.settings import Settings
 from verifier_service.server.tracking import Tracker
 
 log = logging.getLogger(__name__)
+
+# Labels of metrics: a path from outside never becomes one.
+KNOWN_PATHS = frozenset(
+    {
+        "/openapi.json",
+        *(route.path for route in (*router.routes, *pages.routes) if isinstance(route, APIRoute)),
+    }
+)
 
 
 class ServeError(RuntimeError):
@@ -51,11 +61,11 @@ def create_app(
     app = FastAPI(
         title="Verifier service",
         version=verifier_service.__version__,
-        root_path=settings.root_path,
         lifespan=partial(_lifespan, starter),
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         exception_handlers=HANDLERS,
     )
     app.state.service = Service(settings, backend, starter, Decoder(settings.max_items), metrics)
@@ -64,9 +74,10 @@ def create_app(
     _add_document(app)
     if settings.api_key is not None:
         app.add_middleware(KeyGate, key=settings.api_key.get_secret_value())
-    # Added last, so outermost: a refusal is tracked like any other reply.
-    known = frozenset(str(getattr(route, "path", "")) for route in app.routes)
-    app.add_middleware(Tracker, metrics=metrics, routes=known)
+    # What is added later stands further out: a refusal is tracked like any other reply.
+    app.add_middleware(Tracker, metrics=metrics, routes=KNOWN_PATHS)
+    if settings.root_path:
+        app.add_middleware(Prefixed, prefix=settings.root_path)
     return app
 
 
@@ -110,6 +121,7 @@ def serve(settings: Settings | None = None) -> int:
         uvicorn.Config(
             app,
             log_config=None,
+            log_level="warning",
             access_log=False,
             server_header=False,
             lifespan="on",

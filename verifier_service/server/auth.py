@@ -4,6 +4,7 @@ import hmac
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from verifier_service.server.paths import route_path
 from verifier_service.server.problems import ProblemError, problem_response, request_id_of
 
 # Probes, the scraper, and pages that show nothing but the source code's own documentation.
@@ -41,10 +42,3 @@ class KeyGate:
 def _is_public(scope: Scope) -> bool:
     path = route_path(scope)
     return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
-
-
-def route_path(scope: Scope) -> str:
-    """The path below the prefix of a proxy, whether the proxy strips that prefix or not."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path

@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from verifier_service.server.problems import ProblemError
 
@@ -30,6 +30,12 @@ def _content(path: str) -> bytes:
 async def docs() -> Response:
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
     return Response(_content("index.html"), media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/docs/")
+async def docs_with_a_slash() -> Response:
+    """Its relative addresses would miss by one folder here."""
+    return RedirectResponse("../docs")
 
 
 @router.get("/docs/{name}")
