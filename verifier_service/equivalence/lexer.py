@@ -55,7 +55,7 @@ _ALIASES = {
     "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "nicefrac": "frac", "sfrac": "frac", "dbinom": "binom",
     "tbinom": "binom", "leq": "le", "leqslant": "le", "geq": "ge", "geqslant": "ge", "neq": "ne", "lt": "<",
     "gt": ">", "cdotp": "cdot", "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "lvert": "|",
-    "rvert": "|", "vert": "|", "lVert": "|", "rVert": "|", "Vert": "|", "varnothing": "emptyset",
+    "rvert": "|", "vert": "|", "lVert": "|", "rVert": "|", "Vert": "|", "varnothing": "emptyset", "oslash": "emptyset", "bullet": "cdot",
     "ldots": "dots", "cdots": "dots", "dotsc": "dots", "dotsb": "dots", "dotsm": "dots", "dotso": "dots",
     "vdots": "dots", "ddots": "dots", "exponentialE": "e", "imaginaryI": "i", "bigcup": "cup", "bigcap": "cap",
     "smallsetminus": "setminus", "backslash": "setminus", "rightarrow": "to", "longrightarrow": "to",

@@ -45,6 +45,7 @@ from .nodes import (
     Rel,
     Seq,
     SetOp,
+    Trait,
     Words,
 )
 from .units import convertible, currency_symbol, parse_unit
@@ -407,7 +408,7 @@ class Parser(Cursor):
         return (
             token is not None
             and token.kind == "n"
-            and bool(left.free)
+            and bool(left.free or left.has(Trait.TRANSCENDENTAL))
             and self.tokens[self.at - 1].value == ")"
         )
 
