@@ -121,6 +121,7 @@ _POWERS_AFTER = dict.fromkeys(map(fold, table.SQUARED_AFTER.split()), 2) | dict.
 _PER = frozenset(map(fold, table.PER.split()))
 _PER_BETWEEN = frozenset(table.PER_BETWEEN.split())
 OPENERS = frozenset(word.split()[0] for word in _TABLES.words if " " in word) | frozenset(_POWERS_BEFORE)
+_PERCENT = frozenset(("per cent", "per cents", "por ciento", "pour cent"))
 _TRAILING = frozenset(("each", "apiece"))
 
 
@@ -174,6 +175,8 @@ def without_markup(text: str) -> str:
 
 def terms_of(text: str) -> list[Term]:
     """Factors with their powers; empty where the text is no unit. What follows "per" or "/" divides."""
+    if fold(text) in _PERCENT:
+        return []
     reader = _Reader(text)
     while reader.alive and reader.tokens:
         reader.step()
@@ -280,6 +283,8 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if match is None:
             return []
         kind, value, place = match.lastgroup, match[0], match.end()
+        if kind == "power" and value[0].isdecimal() and found and text[match.start() - 1].isspace():
+            return []  # "feet 6 inches" is no power of feet
         if kind == "word":
             value = value.removesuffix(".").replace("° ", "°")
             found += [("word", part) for part in _split(value)]

@@ -130,9 +130,13 @@ def test_case_counts_where_it_matters() -> None:
     assert convertible(unit("KG"), unit("kg")) == 1
 
 
-@pytest.mark.parametrize(
-    "text", "x|apples|a|an|per|square|m/|(m/s)^2|m^100|m^2^3|cm cm^|万|people|m^0|1|^2|/|-|m//s|".split("|")
+NO_UNITS = (
+    "x|apples|a|an|per|square|m/|(m/s)^2|m^100|m^2^3|cm cm^|万|people|m^0|1|^2|/|-|m//s|per cent|cm 2|"
+    "feet 6 inches|"
 )
+
+
+@pytest.mark.parametrize("text", NO_UNITS.split("|"))
 def test_what_is_no_unit_is_none(text: str) -> None:
     assert parse_unit(text) is None
 
