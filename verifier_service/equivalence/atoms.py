@@ -170,7 +170,13 @@ def letter(p: Cursor, char: str) -> Node:
     return called(p, name)
 
 
+_INVERSE_CALL = ["^", "{", "-", "1", "}", "("]
+
+
 def called(p: Cursor, name: str) -> Node:
+    if name in CALLED and [token.value for token in p.tokens[p.at : p.at + 6]] == _INVERSE_CALL:
+        p.at += 5
+        name += "^-1"
     if p.sees("(") and (name[0] in CALLED or "'" in name or _defines_function(p)):
         p.at += 1
         inside = p.parse_list()

@@ -444,6 +444,9 @@ class Parser(Cursor):
             return Ratio((left, self.expression(RATIO + 1)))
         end = self._item_end()
         text = without_markup(self.source[token.start : self.tokens[end - 1].end])
+        compound = self._compound(left, end)
+        if compound is not None:
+            return compound
         if text.lower() in PERCENT_WORDS:
             self.at = end
             return Percent(left)
@@ -451,9 +454,6 @@ class Parser(Cursor):
         if unit is not None:
             self.at = end
             return measured(left, unit)
-        compound = self._compound(left, end)
-        if compound is not None:
-            return compound
         words = text.lower().split()
         if len(words) <= 3 and all(w.isalpha() for w in words) and not STOP_NOUNS.intersection(words):
             self.at = end
@@ -462,7 +462,11 @@ class Parser(Cursor):
 
     def _compound(self, left: Node, end: int) -> Node | None:
         """2 hours 30 minutes: a value in two units, the second converted to the first."""
-        numbers = [at for at in range(self.at, end) if self.tokens[at].kind == "n"]
+        numbers = [
+            at
+            for at in range(self.at, end)
+            if self.tokens[at].kind == "n" and self.tokens[at - 1].value not in ("^", "{", "-", "/")
+        ]
         if len(numbers) != 1 or numbers[0] in (self.at, end - 1):
             return None
         tokens, middle = self.tokens, numbers[0]

@@ -98,6 +98,9 @@ def comparable(tokens: list[Token]) -> tuple[str, ...]:
         if value == "}" and at >= 2 and tokens[at - 2].value == "{":
             continue
         if token.kind == "n":
+            if len(value) == 2 and at and tokens[at - 1].value == "frac" and value.isdigit():
+                values.extend(value)  # \frac12 is \frac{1}{2}
+                continue
             value = _plain_number(value)
         elif value in _PRODUCT_SIGNS:
             value = "*"

@@ -1,10 +1,13 @@
 """Two trees -> the comparison of their kind. Kinds are told by the gold first, then by the answer."""
 
+from itertools import permutations
+
 from ..decision import Decision, correct, incorrect
 from ..identity import canonical
 from ..lexer import Refused
 from ..nodes import (
     Based,
+    Builder,
     Cases,
     Degrees,
     Dots,
@@ -22,6 +25,7 @@ from ..nodes import (
     Trait,
     Words,
 )
+from ..rewrite import both_signs, renamed
 from ..values import Undefined
 from .collection import bare_members, compare_collections, is_collection, named_values, spread
 from .frame import Frame
@@ -52,7 +56,7 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _words(gold, answer)
     if isinstance(gold, Cases) or isinstance(answer, Cases):
         return compare_piecewise(gold, answer, frame)
-    gold, answer = _as_vectors(_point(gold), _point(answer))
+    gold, answer = _as_vectors(_plainer(gold), _plainer(answer))
     if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
         return compare_matrices(gold, answer, frame)
     if is_residue(gold) or is_residue(answer):
@@ -82,8 +86,10 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
     return compare_values(gold, answer, frame)
 
 
-def _point(node: Node) -> Node:
-    """A(1, 2): a named point is its coordinates."""
+def _plainer(node: Node) -> Node:
+    """A(1, 2), a named point, is its coordinates; x != ±1 is two conditions."""
+    if isinstance(node, Rel) and node.ops == ("!=",) and node.has(Trait.PLUS_MINUS):
+        return Seq(both_signs(node), joint="and")
     if isinstance(node, Mul) and len(node.args) == 2 and isinstance(node.args[0], Sym):
         inner = node.args[1]
         if isinstance(inner, Seq) and inner.opening == "(":
@@ -161,9 +167,21 @@ def _real_sets(gold: Node, answer: Node, frame: Frame) -> Decision:
     except NoRealSet:
         if isinstance(gold, Seq) and isinstance(answer, Seq):
             return compare_collections(gold, answer, frame)
+        if isinstance(gold, Builder) and isinstance(answer, Builder):
+            return _same_builders(gold, answer)
         if isinstance(gold, Rel) and isinstance(answer, Rel) and gold.ops == answer.ops:
             return _member_by_member(gold, answer, frame)
         raise
+
+
+def _same_builders(gold: Builder, answer: Builder) -> Decision:
+    """{2k : k in Z} and {2n : n in Z}: the bound letters have no names of their own."""
+    ours, theirs = sorted(gold.free), sorted(answer.free)
+    if len(ours) == len(theirs) <= 3:
+        for order in permutations(ours):
+            if canonical(renamed(answer, dict(zip(theirs, order, strict=True)))) == canonical(gold):
+                return correct("exact", "the same set")
+    return incorrect("rule", "another description of a set")
 
 
 def _is_set_name(answer: Rel) -> bool:

@@ -31,6 +31,7 @@ _PHI = frozenset({"\\phi"})
 
 def compare_values(gold: Node, answer: Node, frame: Frame) -> Decision:
     """The comparison of two plain values, each possibly with a sign, unit or base on it."""
+    gold, answer = hoisted(gold), hoisted(answer)
     if isinstance(gold, (Quantity, Percent)) or isinstance(answer, (Quantity, Percent)):
         return _with_marks(gold, answer, frame)
     if isinstance(gold, Degrees) or isinstance(answer, Degrees):
@@ -46,6 +47,18 @@ def compare_values(gold: Node, answer: Node, frame: Frame) -> Decision:
     if bare is not None:
         return compare_values(gold, bare, frame)
     return plain_values(gold, answer, frame)
+
+
+def hoisted(node: Node) -> Node:
+    """A unit inside a fraction or product belongs to the whole: (5 m)/2 is 2.5 m."""
+    if not node.has(Trait.UNIT) or not isinstance(node, (Div, Mul, Neg)):
+        return node
+    args = tuple(hoisted(arg) for arg in node.args)
+    units = [arg for arg in args if isinstance(arg, Quantity)]
+    if len(units) != 1 or (isinstance(node, Div) and args[0] is not units[0]):
+        return node
+    bare = tuple(arg.args[0] if arg is units[0] else arg for arg in args)
+    return Quantity(type(node)(bare), units[0].unit, units[0].noun)
 
 
 def decided(same: Same) -> Decision | None:
