@@ -390,7 +390,7 @@ class WorkerPool:
         self._spawner.kill(worker.number)
 
     def _count_kill(self, reason: str) -> None:
-        log.warning("a worker ends: %s", reason)
+        log.warning("a worker was lost or killed: %s", reason)
         self._counts.kills[reason] = self._counts.kills.get(reason, 0) + 1
 
     # ---------------------------------------------------------------- births
