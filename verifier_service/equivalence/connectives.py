@@ -21,3 +21,4 @@ STOP_NOUNS = frozenset(
     "neither than less more least most about approximately roughly around between from without "
     "because since so unless except only".split()
 )
+JOINING = AND_WORDS | OR_WORDS | CONDITION_WORDS | {"to", "per"}

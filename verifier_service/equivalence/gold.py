@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .dates import parse_date, parse_time
 from .kinds.dispatch import kind_of
 from .kinds.words import Choice, choice, choice_letters, is_placeholder, is_prose
 from .lexer import closing_brace
@@ -135,6 +136,9 @@ def _unparsed(text: str, main: Reading) -> PreparedGold:
     """No formula of ours: short words are compared as text, prose is not judged, the rest is for sympy."""
     if is_prose(main.text):
         return _unverifiable(text, main, "the gold is prose")
+    plain = plain_text(main.text)
+    if len(plain) < 60 and (parse_date(plain) is not None or parse_time(plain) is not None):
+        return PreparedGold(text, (main,), main.words, None, (), "time")
     if main.words and _mostly_letters(main.words):
         return PreparedGold(text, (main,), main.words, None, (), "words")
     return PreparedGold(

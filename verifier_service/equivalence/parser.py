@@ -12,6 +12,7 @@ from .connectives import (
     CONDITION_WORDS,
     CONDITIONS,
     CURRENCY,
+    JOINING,
     OR_WORDS,
     OTHERWISE,
     PERCENT_WORDS,
@@ -53,8 +54,6 @@ from .units import convertible, currency_symbol, parse_unit
 
 class Parser(Cursor):
     """One pass over one token list. Raises Refused where the tokens are no mathematics."""
-
-    # -- lists and items
 
     def parse(self) -> Node:
         """The whole text."""
@@ -370,8 +369,6 @@ class Parser(Cursor):
             primes += 1
         return primes == len(mark)
 
-    # -- what may stand beside a factor
-
     def starts_factor(self) -> bool:
         """Does the next token begin a factor of a product by juxtaposition?"""
         token = self.peek()
@@ -396,7 +393,7 @@ class Parser(Cursor):
         if value in FUNCTION_NAMES or value in NAMED_CONSTANTS:
             return False
         lower = value.lower()
-        if lower in AND_WORDS or lower in OR_WORDS or lower in CONDITION_WORDS:
+        if lower in JOINING:
             return True
         if len(value) <= 3:
             return parse_unit(value) is not None and not value.isupper() and self._after_number()

@@ -1,5 +1,6 @@
 """Text -> Reading: the tokens for text equality, the tree where it is mathematics, the words where it is not."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -62,12 +63,20 @@ _cached = lru_cache(maxsize=8192)(_read)
 
 
 def words_of(text: str) -> str:
-    return canonical_text(plain_text(text[:2_000]))
+    return canonical_text(without_markup(text[:2_000]).replace("\\\\", " "))
+
+
+_SPACES = ("\\,", "\\;", "\\:", "\\!", "\\ ", "~", "\\\\", "\\quad", "\\left", "\\right")
+_WRAPPED_WORDS = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|it|sf)|mbox|operatorname)\s*\{([^{}]*)\}"
+)
 
 
 def plain_text(text: str) -> str:
     """Clean text without the markup of words: what options, dates and phrases are read from."""
-    return without_markup(text).replace("\\\\", " ")
+    for space in _SPACES:
+        text = text.replace(space, " ")
+    return " ".join(_WRAPPED_WORDS.sub(r"\1", text).split())
 
 
 def _spelled_out(tokens: list[Token], text: str) -> str:

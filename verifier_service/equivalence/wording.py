@@ -14,7 +14,7 @@ def tree_of_words(words: str) -> Node | None:
     if number is not None:
         return Num(fmpq(number.numerator, number.denominator), None, 1)
     meaning = family(words)
-    if meaning == phrases.INFINITY:
+    if meaning in (phrases.INFINITY, phrases.INFINITELY_MANY, phrases.INFINITE):
         return Const("inf")
     if meaning == phrases.MINUS_INFINITY:
         return Neg((Const("inf"),))

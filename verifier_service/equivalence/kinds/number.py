@@ -43,6 +43,8 @@ def compare_values(gold: Node, answer: Node, frame: Frame) -> Decision:
     infinite = _infinities(gold, answer)
     if infinite is not None:
         return infinite
+    if gold.free and not answer.free and (measured := _bare_unit(gold, frame)) is not None:
+        return compare_values(measured, answer, frame)
     bare = _bare_unit(answer, frame) if not gold.free and answer.free else None
     if bare is not None:
         return compare_values(gold, bare, frame)
@@ -197,6 +199,9 @@ def _with_marks(gold: Node, answer: Node, frame: Frame) -> Decision:
     if isinstance(gold, Quantity):
         return _unit_missing(gold, answer, frame)
     assert isinstance(answer, Quantity)
+    measured = _bare_unit(gold, frame, answer.unit) if gold.free else None
+    if measured is not None:
+        return compare_values(measured, answer, frame)
     return _unit_added(gold, answer, frame)
 
 
