@@ -3,9 +3,9 @@
 import ipaddress
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ENV_PREFIX = "VERIFIER_"
@@ -60,16 +60,19 @@ class Settings(BaseSettings):
     deadline_s: float = Field(
         default=10.0,
         gt=0,
+        allow_inf_nan=False,
         description="Seconds that a request may take unless it says otherwise by `deadline_s`.",
     )
     max_deadline_s: float = Field(
         default=120.0,
         gt=0,
+        allow_inf_nan=False,
         description="Largest `deadline_s` that a request may ask for; more is answered with 422.",
     )
     item_cpu_s: float = Field(
         default=1.5,
         gt=0,
+        allow_inf_nan=False,
         description="CPU seconds that one item may take in a worker before the worker is killed.",
     )
     memory_mb: int = Field(default=1024, ge=128, description="Memory limit of a worker in MiB.")
@@ -97,6 +100,12 @@ class Settings(BaseSettings):
     def _not_blank(cls, value: SecretStr | None) -> SecretStr | None:
         """An empty variable, as compose files produce, is no key; it must not become a key that is empty."""
         return value if value is not None and value.get_secret_value().strip() else None
+
+    @model_validator(mode="after")
+    def _deadlines_agree(self) -> Self:
+        if self.deadline_s > self.max_deadline_s:
+            raise ValueError("deadline_s should not be above max_deadline_s")
+        return self
 
     @property
     def is_public(self) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.verifier_service.server.fakes import FakeBackend, Started
+from tests.verifier_service.server.processes import Served, served
 from verifier_service.server.app import create_app
 from verifier_service.server.settings import Settings
 
@@ -32,3 +33,10 @@ def started(backend: FakeBackend) -> Iterator[Started]:
 @pytest.fixture
 def client(started: Started) -> TestClient:
     return started()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A real service, with real workers, shared by the tests that only ask."""
+    with served(tmp_path_factory.mktemp("service") / "log") as found:
+        yield found

@@ -1,0 +1,54 @@
+"""The service in a process of its own, started by `serve`."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.services import STOP_S, free_port, wait_until_ready
+
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import sys; from verifier_service.server.app import serve; sys.exit(serve())",
+)
+
+
+@dataclass
+class Served:
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self, pattern: str) -> bool:
+        return re.search(pattern, self.log.read_text()) is not None
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """That of the tests, with these settings of the service and no others."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VERIFIER_")}
+    return {**kept, **{f"VERIFIER_{name.upper()}": value for name, value in settings.items()}}
+
+
+@contextmanager
+def served(log: Path, **settings: str) -> Iterator[Served]:
+    """A service with these settings, ready; ended afterwards if it still runs."""
+    port = free_port()
+    env = environment(port=str(port), workers="1", **settings)
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(COMMAND, env=env, stdout=output, stderr=output) as process,
+    ):
+        try:
+            wait_until_ready(process, f"http://127.0.0.1:{port}", log)
+            yield Served(f"http://127.0.0.1:{port}", process, log)
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
