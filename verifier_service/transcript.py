@@ -20,9 +20,9 @@ _ZERO_WIDTH = re.compile(
 )
 
 _END_OF_TURN = re.compile(
-    r"<[|｜](?:im_end|endoftext|end_of_text|end|eot_id|eot|eom_id|eos|pad|return|end_of_turn|endofturn"
-    r"|END_OF_TURN_TOKEN|finetune_right_pad_id|end_of_sentence|end▁of▁sentence|▁pad▁)[|｜]>"
-    r"|</s>|<end_of_turn>|<eos>|<pad>|\[\|endofturn\|\]"
+    r"<(?:[|｜](?:im_end|endoftext|end_of_text|end|eot_id|eot|eom_id|eos|pad|return|end_of_turn|endofturn"
+    r"|END_OF_TURN_TOKEN|finetune_right_pad_id|end_of_sentence|end▁of▁sentence|▁pad▁)[|｜]"
+    r"|/s|end_of_turn|eos|pad)>"
 )
 
 # White space, and what is drawn as white space: control characters and filler letters.
@@ -43,8 +43,7 @@ class Transcript:
     response: what follows the thinking; None where thinking never closed or nobody answered.
     thinking_span, response_span: (start, end) in `text`, code points; None where the part is None.
     faults: named departures from "one thinking block, closed, not blank, first thing in the text, and
-    text after it", in order of appearance. "no_opening_tag" is one too: the format reward forgives it
-    where the prompt had the tag.
+    text after it", in order of appearance.
     warnings: such as "zero_width_removed".
     """
 
@@ -100,9 +99,7 @@ def _readable(text: str) -> tuple[str, tuple[str, ...]]:
     warnings: tuple[str, ...] = ()
     if not text.isascii() and _ZERO_WIDTH.search(text):
         text, warnings = _ZERO_WIDTH.sub("", text), ("zero_width_removed",)
-    if "|>" in text or "｜>" in text or "</s>" in text or "<e" in text or "<p" in text or "|]" in text:
-        text = _END_OF_TURN.sub("", text)
-    return text, warnings
+    return _END_OF_TURN.sub("", text) if "<" in text else text, warnings
 
 
 def _split(text: str, prefilled: bool) -> _Split:
@@ -125,11 +122,11 @@ def _split(text: str, prefilled: bool) -> _Split:
 def _body(text: str, opening: int, closing: int, prefilled: bool) -> tuple[int, list[str]]:
     """Where the thinking begins, and the faults of how it does."""
     if opening < 0 or opening > closing:
-        return 0, ["no_opening_tag"]
+        return 0, [] if prefilled else ["no_opening_tag"]
     if is_blank(text[:opening]):
         return opening + len(OPENING), []
-    if prefilled:  # the tag in the prompt counts; the one found here is a second one inside
-        return 0, ["no_opening_tag"]
+    if prefilled:  # the tag in the prompt counts; the one found here is a second one, inside
+        return 0, []
     return opening + len(OPENING), ["text_before_thinking"]
 
 

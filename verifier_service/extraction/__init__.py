@@ -8,9 +8,12 @@ from verifier_service.equivalence.rules import Rules
 from verifier_service.extraction.boxes import Box, find_boxes, is_blank_tex
 from verifier_service.extraction.lenient import find_unboxed
 from verifier_service.extraction.links import label_before, link_between
-from verifier_service.transcript import Transcript
+from verifier_service.transcript import Transcript, is_blank
 
 __all__ = ["AnswerBlocks", "answer_blocks", "offered_answer"]
+
+# More boxes in a row than any gold has parts; the judge shall not compare thousands.
+_MOST_PARTS = 256
 
 _ANSWER_TAG = re.compile(r"</?answer>")
 
@@ -56,6 +59,8 @@ def offered_answer(transcript: Transcript, rules: Rules) -> Offered:
     if transcript.response is None or transcript.response_span is None:
         unanswered = "no_assistant_message" in transcript.faults
         return Offered(fault="no assistant message" if unanswered else "thinking never closed")
+    if is_blank(transcript.response):
+        return Offered(fault="the response is blank")
     offset = transcript.response_span[0]
     blocks = answer_blocks(transcript.response)
     if blocks.open_at is None and not blocks.spans:
@@ -119,7 +124,7 @@ def _linked_boxes(text: str, boxes: list[Box], offset: int) -> Offered:
     label, label_start = label_before(text, floors[len(boxes) - 1], box.start)
     parts = [_part(box, label, offset)]
     run, still_beside = 1, True
-    for index in range(len(boxes) - 2, -1, -1):
+    for index in reversed(range(max(0, len(boxes) - _MOST_PARTS), len(boxes) - 1)):
         previous = boxes[index]
         previous_label, previous_start = label_before(text, floors[index], previous.start)
         link = link_between(text[previous.end : label_start], label, previous_label)

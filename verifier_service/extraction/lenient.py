@@ -5,6 +5,7 @@ no text takes more than linear time.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LONGEST = 500
@@ -21,9 +22,8 @@ class Found:
 
 def find_unboxed(text: str) -> Found | None:
     """The answer of a text without a box; None where nothing looks like one, or where it is cut off."""
-    phrases = list(_PHRASE.finditer(text))
-    for phrase in reversed(phrases):
-        start, end = _after_phrase(text, phrase.end())
+    for position in sorted(_ends_of_phrases(text), reverse=True):
+        start, end = _after_phrase(text, position)
         if start < end:
             return Found(start, end, "phrase")
         if start == len(text):
@@ -31,24 +31,66 @@ def find_unboxed(text: str) -> Found | None:
     return _last(text, _HASH, "hash") or _last(text, _BOLD, "bold") or _last_formula(text)
 
 
-# "answer" and its kin, a few words about it at most, and the verb or colon after which the answer stands.
-_PHRASE = re.compile(
-    r"(?:\b(?:answers?|final\s(?:result|value)|respuesta|réponse|antwort|lösung|ergebnis|risposta|resposta"
-    r"|antwoord|svaret|svar|odpowiedź|cevap|jawaban(?:nya)?|ответ|відповідь|απάντηση)\b[^.:：=\n$]{0,60}?"
-    r"(?:\b(?:is|are|be|equals|es|est|ist|lautet|è|é|är|er|to|adalah|равен|είναι)(?![\w'’])|[:：=])"
-    r"|答案(?:应该|应|就)?(?:是|为|為|等于|[:：])|答[:：]|(?:答え|解答|正解)(?:は|[:：])|(?:정답|답)(?:은|[:：])"
-    r"|đáp (?:án|số)\s*(?:là|[:：])|(?:الجواب|الإجابة)\s*(?:هو|هي|[:：])|उत्तर\s*(?:है|[:：])"
-    r"|^[#*\s]*(?:final\s)?answer[*_]*$)",
-    re.IGNORECASE | re.MULTILINE,
+def _phrase(word: str, verbs: str, filler: int = 40) -> re.Pattern[str]:
+    """A word for "answer", a few words about it, and the verb or colon after which the answer stands."""
+    return re.compile(
+        rf"{word}(?<!\w{word})\w{{0,3}}[^.:：=\n$]{{0,{filler}}}?(?:\b(?:{verbs})(?!\w)|[:：=])"
+    )
+
+
+# Each begins with plain letters, which are searched for many times faster than alternatives.
+_ASCII_PHRASES = (
+    _phrase("answer", "is|are|be|equals", filler=60),
+    re.compile(r"answer(?=[*_]{0,6}[ \t]*\n)"),  # a title
+    _phrase("final result", "is|are|equals"),
+    _phrase("final value", "is|equals"),
+    _phrase("respuesta", "es"),
+    _phrase("resultado", "es|é"),
+    _phrase("antwort", "ist|lautet"),
+    _phrase("ergebnis", "ist|lautet"),
+    _phrase("risposta", "è"),
+    _phrase("resposta", "é"),
+    _phrase("antwoord", "is"),
+    _phrase("svar", "är|er"),
+    _phrase("cevap", "şudur"),
+    _phrase("jawaban", "adalah"),
 )
+_OTHER_PHRASES = (
+    _phrase("réponse", "est"),
+    _phrase("lösung", "ist|lautet"),
+    _phrase("odpowiedź", "to"),
+    _phrase("ответ", "равен|это"),
+    _phrase("відповідь", "дорівнює|це"),
+    _phrase("απάντηση", "είναι"),
+    re.compile(r"答案(?:应该|应|就)?(?:是|为|為|等于|[:：])"),
+    re.compile(r"答(?:え|[:：])(?:(?<=え)(?:は|[:：])|(?<=[:：]))"),
+    re.compile(r"解答(?:は|[:：])"),
+    re.compile(r"답(?:은|[:：])"),
+    re.compile(r"đáp (?:án|số)\s?(?:là|[:：])"),
+    re.compile(r"الجواب\s?(?:هو|هي|[:：])"),
+    re.compile(r"الإجابة\s?(?:هو|هي|[:：])"),
+    re.compile(r"उत्तर\s?(?:है|[:：])"),
+)
+
+
+def _ends_of_phrases(text: str) -> Iterator[int]:
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter that becomes two would shift what follows
+        lowered = text
+    for pattern in _ASCII_PHRASES if text.isascii() else _ASCII_PHRASES + _OTHER_PHRASES:
+        for match in pattern.finditer(lowered):
+            yield match.end()
+
+
 _LEAD = re.compile(
     r"(?:[\s*:：=>\"“”'`]|\x1b\[[\d;]*m"
-    r"|(?:therefore|thus|simply|just|indeed|then|now|equal to|given by)(?![\w]),?)*",
+    r"|(?:therefore|thus|simply|just|indeed|then|now|about|approximately|equal to|given by)(?!\w),?)*",
     re.IGNORECASE,
 )
 _STEP = re.compile(
     r"\$\$[^$]*\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]"
-    r"|(?P<end>[.!?](?!\w)|[。！？\n]|,?\s(?:because|since|which|where|as|when|so|for|after)\s)",
+    r"|(?P<end>[.!?](?!\w)|[。！？\n]"
+    r"|,?\s(?:because|since|which|where|as|when|so|for|after|and\s(?:we|i|so|this|that|it))\s)",
     re.DOTALL | re.IGNORECASE,
 )
 _TAIL = re.compile(r"(?:[\s*.,;:!?\"“”'`。，；]|\x1b\[[\d;]*m|です|である|だ|입니다|이다|है)+\Z")
@@ -72,7 +114,7 @@ def _match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-_HASH = re.compile(r"^[ \t]*####[ \t]*(?P<answer>[^\n]{1,100}?)[ \t.]*$", re.MULTILINE)
+_HASH = re.compile(r"####(?<!#####)[ \t]*(?P<answer>[^\n#]{1,100}?)[ \t.]*$", re.MULTILINE)
 _BOLD = re.compile(r"\*\*\s?(?P<answer>[^*\n]{1,120}?)[\s.]?\*\*(?!\w)")
 
 _TITLE = re.compile(

@@ -10,14 +10,15 @@ from verifier_service.extraction.vocabulary import AND, CONCLUSION, FILLER, OR, 
 # words of correction, a conclusion.
 Link = Literal["beside", "linked", "apart"]
 
-_LONGEST_GAP = 200
+_EMPTY = AND | OR | FILLER
 _MOST_WORDS = 6
 _LABEL_WINDOW = 80
 
 _BETWEEN = re.compile(
-    r"(?P<markup>\x1b\[[\d;]*m|</?answer>|\^\s*\{?\\circ(?![A-Za-z])|\\(?:begin|end)\s*\{[a-z]+\*?\}"
-    r"|\\(?:text[a-z]*|mbox|mathrm|mathbf|left|right|[bB]igg?[lr]?|q?quad|[hv]space|displaystyle"
-    r"|boxed|fbox|item|hline|newline|par|cr)(?![A-Za-z]))"
+    r"(?P<markup>\x1b\[[\d;]*m|</?[A-Za-z][^<>\n]{0,40}>|&[a-z]{2,6};|\^\s?\{?\\circ(?![A-Za-z])"
+    r"|\\(?:begin|end|[hv]space\*?)\s?\{[^{}\n]{1,20}\}"
+    r"|\\(?:text[a-z]*|mbox|mathrm|mathbf|left|right|[bB]igg?[lr]?|q?quad|displaystyle|hfill|mid|vert"
+    r"|(?:small|med|big)skip|noindent|boxed|fbox|item|hline|newline|par|cr)(?![A-Za-z]))"
     r"|(?P<conclusion>\\(?:implies|iff|to|(?:[lL]ong)?[rR]ightarrow|therefore)(?![A-Za-z])|[=-]>|[→⇒⟹∴])"
     r"|(?P<stop>[.!?](?!\w)|[。！？]|\n\s*\n)"
     rf"|(?P<word>{'|'.join(UNSPACED)}|[\u3040-\u9fff\uac00-\ud7a3]|[^\W\d_\u3040-\u9fff\uac00-\ud7a3]+(?:'\w+)?"
@@ -30,27 +31,32 @@ def link_between(gap: str, label: str, previous_label: str) -> Link:
 
     gap: the text between them, without the name of the second.  label, previous_label: their names.
     """
-    if len(gap) > _LONGEST_GAP:
-        return "apart"
-    tokens = [(match.lastgroup, match[0].lower()) for match in _BETWEEN.finditer(gap)]
-    kinds = {kind for kind, _ in tokens}
-    words = [word for kind, word in tokens if kind == "word"]
-    if "conclusion" in kinds or not WITHDRAWAL.isdisjoint(words):
-        return "apart"
+    new_sentence = False
+    words: list[str] = []
+    content_words = 0
+    for match in _BETWEEN.finditer(gap):
+        word = match[0].lower()
+        if match.lastgroup == "conclusion" or word in WITHDRAWAL:
+            return "apart"
+        new_sentence = new_sentence or match.lastgroup == "stop"
+        if match.lastgroup == "word":
+            words.append(word)
+            content_words += word not in _EMPTY
+            if content_words > _MOST_WORDS:
+                return "apart"
     telling = _telling(words)
     if not telling:
         return "beside" if not label or label == previous_label else "linked"
-    if "stop" in kinds or len(telling) > _MOST_WORDS or not CONCLUSION.isdisjoint(words):
+    if new_sentence or len(telling) > _MOST_WORDS or not CONCLUSION.isdisjoint(words):
         return "apart"
     return "linked"
 
 
 def _telling(words: list[str]) -> list[str]:
     """The words that neither join nor, beside an "or", merely fill; "3 cm or 4 cm" may repeat a unit."""
-    telling = [word for word in words if word not in AND and word not in OR]
     if OR.isdisjoint(words):
-        return telling
-    telling = [word for word in telling if word not in FILLER]
+        return [word for word in words if word not in AND]
+    telling = [word for word in words if word not in _EMPTY]
     return [] if telling == words[:1] else telling
 
 

@@ -10,7 +10,7 @@ def score(transcript: Transcript, template: str, prefilled_think: bool) -> Score
 
     "think": exactly one thinking block, closed, not blank, first thing in the text, and text after it.
     "think_answer": the same, and after it exactly one `<answer>` block, not blank, and nothing else.
-    prefilled_think: the opening tag was in the prompt.
+    prefilled_think: the opening tag was in the prompt, so its absence is no fault.
     """
     found = faults(transcript, template, prefilled_think)
     return Score(0.0 if found else 1.0, {"faults": found})
