@@ -34,6 +34,8 @@ from verifier_service.transcript import Transcript, split_completion
 # comes back whole.
 LONGEST_EXTRACT = 10_000
 LONGEST_REASON = 1_000
+# The reason of a decision that the clock made.
+TIMEOUT = "answer_timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,21 @@ class _Case:
 
 
 def score_item(
-    item: JudgeItem, profile: Profile, *, slow_path: bool = True, explain: bool = False
+    item: JudgeItem,
+    profile: Profile,
+    *,
+    slow_path: bool = True,
+    explain: bool = False,
+    gold_is_readable: bool = False,
 ) -> Judgement:
     """Judges one completion: the verdict where there is a gold, every reward of the profile, their sum.
 
     slow_path=False keeps off whatever cannot be bounded from inside; the verdict is then by the rules'
-    on_answer_timeout where only the slow path could have told.
+    on_answer_timeout where only the slow path could have told. If only the slow path can read the gold, the
+    judgement is `left_open`: ask for it again with gold_is_readable once a check of the gold has said so.
     """
     started = time.process_time_ns()
-    judgement = _judged(item, profile, slow_path, explain)
+    judgement = _judged(item, profile, slow_path and not gold_is_readable, explain, gold_is_readable)
     return replace(judgement, elapsed_ms=(time.process_time_ns() - started) / 1e6)
 
 
@@ -109,8 +117,16 @@ def perform(kind: str, args: tuple[Any, ...], slow_path: bool) -> object:
     """What the pool calls: "score" with (item, profile, explain), "gold" with (gold, prompt, rules)."""
     if kind == "gold":
         return check_gold_item(*args)
-    item, profile, explain = args
-    return score_item(item, profile, slow_path=slow_path, explain=explain)
+    item, profile, explain, *rest = args
+    return score_item(item, profile, slow_path=slow_path, explain=explain, gold_is_readable=any(rest))
+
+
+def left_open(judgement: Judgement) -> bool:
+    """Whether the clock ended it before it was known which one is to blame, the gold or the answer.
+
+    Were that a null for good, a policy could drop out of its group with an answer that is heavy enough.
+    """
+    return judgement.error_code == "unverifiable_gold" and judgement.reason == TIMEOUT
 
 
 def warm_up() -> None:
@@ -137,11 +153,15 @@ _WARM_UP = (
 )
 
 
-def _judged(item: JudgeItem, profile: Profile, slow_path: bool, explain: bool) -> Judgement:
+def _judged(
+    item: JudgeItem, profile: Profile, slow_path: bool, explain: bool, gold_is_readable: bool
+) -> Judgement:
     missing = _missing_input(item, profile)
     if missing:
         return _null("missing_input", missing)
     case = _taken_apart(item, profile.rules, slow_path)
+    if gold_is_readable and case.decision is not None and case.decision.reason == TIMEOUT:
+        case = replace(case, decision=_timeout(profile.rules))
     try:
         scores = {reward.name: _score(reward.name, case) for reward in profile.rewards}
         combined = combine(scores, profile)
@@ -173,6 +193,12 @@ def _taken_apart(item: JudgeItem, rules: Rules, slow_path: bool) -> _Case:
     if item.gold is not None:
         decision = decide(item.gold, offered, rules, context, slow_path=slow_path)
     return _Case(item, rules, transcript, offered, context, decision)
+
+
+def _timeout(rules: Rules) -> Decision:
+    if rules.on_answer_timeout == "null":
+        return Decision(None, "none", TIMEOUT, code=TIMEOUT)
+    return Decision("incorrect", "rule", TIMEOUT)
 
 
 def _accuracy(case: _Case) -> Score:

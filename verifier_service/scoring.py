@@ -11,7 +11,7 @@ from verifier_service.choosing import Chooser, Chosen, Named
 from verifier_service.engine import engine_fingerprint
 from verifier_service.equivalence import GoldCheck
 from verifier_service.intake import gold_of, judge_item, question_of
-from verifier_service.judge import JudgeItem, Judgement
+from verifier_service.judge import TIMEOUT, JudgeItem, Judgement, left_open
 from verifier_service.reading import item_info, item_warnings
 from verifier_service.rewards.language_names import UnknownLanguage
 from verifier_service.rewards.profile import Profile, ProfileError, UnknownProfile
@@ -34,7 +34,6 @@ RETRYABLE = frozenset({"queue_timeout", "deadline", "worker_lost"})
 # A fault of ours is forgotten at once; a word of the clock may fall otherwise on a quieter machine.
 NEVER_KEPT = frozenset({"internal"})
 TIMEOUT_TTL_S = 60.0
-TIMEOUT = "answer_timeout"
 # Of a judgement in memory: its objects, less the strings and the entries of its dictionaries.
 JUDGEMENT_BYTES = 700
 SCORE_BYTES = 60
@@ -147,6 +146,7 @@ class Scorer:
         calls = [Call("score", (task.item, task.chosen.profile, explain)) for task in unknown.values()]
         started = time.monotonic()
         outcomes = await self._pool.run(calls, deadline=deadline)
+        await self._settle_left_open(calls, outcomes, deadline)
         elapsed_ms = (time.monotonic() - started) * 1000
         for (key, task), outcome in zip(unknown.items(), outcomes, strict=True):
             if isinstance(outcome, Done):
@@ -156,6 +156,30 @@ class Scorer:
             else:
                 task.failure = _error(outcome.code, outcome.message)
                 task.elapsed_ms = elapsed_ms
+
+    async def _settle_left_open(
+        self, calls: Sequence[Call], outcomes: list[Outcome], deadline: float | None
+    ) -> None:
+        """Where the clock left open who is to blame, a gold that proves readable by itself clears the gold."""
+        places = [
+            place
+            for place, outcome in enumerate(outcomes)
+            if isinstance(outcome, Done) and left_open(outcome.value)
+        ]
+        items = [calls[place].args[0] for place in places]
+        rules = [calls[place].args[1].rules for place in places]
+        checks = [
+            Call("gold", (item.gold, item.prompt, rule)) for item, rule in zip(items, rules, strict=True)
+        ]
+        checked = await self._pool.run(checks, deadline=deadline)
+        cleared = [
+            place
+            for place, outcome in zip(places, checked, strict=True)
+            if isinstance(outcome, Done) and outcome.value.ok
+        ]
+        again = [Call("score", (*calls[place].args, True)) for place in cleared]
+        for place, outcome in zip(cleared, await self._pool.run(again, deadline=deadline), strict=True):
+            outcomes[place] = outcome
 
     def _keep(self, key: bytes, judgement: Judgement) -> None:
         if judgement.error_code in NEVER_KEPT:

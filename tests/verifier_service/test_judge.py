@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifier_service.equivalence import Gold, GoldCheck, Rules
-from verifier_service.judge import LONGEST_EXTRACT, JudgeItem, Judgement, check_gold_item, perform, score_item
+from verifier_service.equivalence import Decision, Gold, GoldCheck, Rules
+from verifier_service.judge import (
+    LONGEST_EXTRACT,
+    JudgeItem,
+    Judgement,
+    check_gold_item,
+    left_open,
+    perform,
+    score_item,
+)
 from verifier_service.rewards import RewardFailed, Score, plugins
 from verifier_service.rewards.profile import Profile, load_profiles, profile_from_spec
 from verifier_service.schema import ProfileSpec
@@ -176,6 +184,26 @@ def test_without_the_slow_path_nothing_slow_is_explained(monkeypatch: pytest.Mon
     judgement = score_item(item, PROFILES["accuracy"], slow_path=False, explain=True)
     assert judgement.explanation is not None
     assert [step["title"] for step in judgement.explanation["steps"]] == ["decision"]
+
+
+@pytest.mark.parametrize(
+    "on_timeout, reward, code", [("incorrect", 0.0, None), ("null", None, "answer_timeout")]
+)
+def test_a_timeout_that_the_gold_is_cleared_of_falls_on_the_answer(
+    monkeypatch: pytest.MonkeyPatch, on_timeout: str, reward: float | None, code: str | None
+) -> None:
+    def out_of_time(*_: Any, slow_path: bool) -> Decision:
+        assert not slow_path
+        return Decision(None, "none", "answer_timeout", code="unverifiable_gold")
+
+    monkeypatch.setattr("verifier_service.judge.decide", out_of_time)
+    spec = {"schema": 1, "rewards": {"accuracy": {}}, "rules": {"on_answer_timeout": on_timeout}}
+    profile = profile_from_spec("own", ProfileSpec.model_validate(spec))
+    item = JudgeItem(r"\boxed{5}", FIVE)
+    assert left_open(score_item(item, profile, slow_path=False))
+    judgement = score_item(item, profile, gold_is_readable=True)
+    assert (judgement.reward, judgement.error_code) == (reward, code)
+    assert not left_open(judgement)
 
 
 def test_lone_surrogates_are_judged_and_never_sent_back() -> None:

@@ -38,7 +38,7 @@ class StubPool:
 
     async def run(self, calls: Sequence[Call], *, deadline: float | None = None) -> list[Outcome]:
         self.asked += calls
-        self.deadlines.append(deadline)
+        self.deadlines += [deadline] if calls else []
         return [self.answer(call) for call in calls]
 
     @property
@@ -204,6 +204,26 @@ def test_a_verdict_by_the_clock_is_remembered_for_a_minute() -> None:
     assert not bench.score([item()]).results[0].cached
 
 
+@pytest.mark.parametrize("readable, code, reward", [(True, None, 0.0), (False, "unverifiable_gold", None)])
+def test_an_answer_that_ran_out_the_clock_is_null_only_if_the_gold_is_to_blame(
+    readable: bool, code: str | None, reward: float | None
+) -> None:
+    left_open = Judgement(
+        None, {}, {"accuracy": None}, None, "5", "none", "answer_timeout", error_code="unverifiable_gold"
+    )
+    wrong = Judgement(0.0, {"accuracy": 0.0}, {"accuracy": 0.0}, "incorrect", "5", "rule", "answer_timeout")
+
+    def answer(call: Call) -> Outcome:
+        if call.kind == "gold":
+            return Done(GoldCheck(readable, "expression", None, ""))
+        heavy = call.args[0].completion == "heavy"
+        return Done(wrong if call.args[3:] == (True,) else left_open if heavy else RIGHT)
+
+    response = Bench(answer).score([item("a"), item("heavy"), item("b")])
+    assert response.rewards == [1.0, reward, 1.0]
+    assert error_code(response.results[1]) == code
+
+
 def test_explanations_are_neither_remembered_nor_taken_from_the_cache() -> None:
     bench = Bench(lambda call: Done(replace(RIGHT, explanation={"steps": []} if call.args[2] else None)))
     assert bench.score([item()]).results[0].explanation is None
@@ -302,7 +322,7 @@ def test_the_time_of_a_request_is_its_own_or_the_default_within_the_cap(
     monkeypatch.setattr("verifier_service.scoring.time.monotonic", lambda: 1000.0)
     bench = Bench(deadline_s=10.0, max_deadline_s=60.0)
     for deadline_s in (None, 3.0, 600.0):
-        bench.score([item()], deadline_s=deadline_s)
+        bench.score([item(str(deadline_s))], deadline_s=deadline_s)
     endless = Bench(deadline_s=None)
     endless.score([item()])
     assert bench.pool.deadlines == [1010.0, 1003.0, 1060.0]
