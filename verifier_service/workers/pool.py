@@ -113,7 +113,7 @@ class WorkerPool:
     @property
     def stats(self) -> PoolStats:
         workers = self._workers.values()
-        self._counts.ready = sum(worker.ready and not worker.doom for worker in workers)
+        self._counts.ready = sum(worker.ready and not (worker.doom or worker.retiring) for worker in workers)
         self._counts.busy = sum(bool(worker.chunk) for worker in workers)
         self._counts.slow = sum(worker.slow for worker in workers)
         self._counts.queued = len(self._suspects) + sum(len(batch.waiting) for batch in self._turns)
