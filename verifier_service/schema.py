@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainSerializer,
     PlainValidator,
     StrictFloat,
     StrictInt,
@@ -131,7 +132,16 @@ def _gold(value: Any) -> Any:
     return _gold_member(value)
 
 
-GoldSpec = Annotated[_AnyGold, PlainValidator(_gold, json_schema_input_type=_AnyGold)]
+def _itself(value: Any) -> Any:
+    return value
+
+
+GoldSpec = Annotated[
+    _AnyGold,
+    PlainValidator(_gold, json_schema_input_type=_AnyGold),
+    # Without it pydantic looks for the shape again in what it has written already, and warns of it.
+    PlainSerializer(_itself, return_type=Any),
+]
 
 
 class RewardSpec(Wire):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -150,3 +151,10 @@ def test_a_reply_says_null_never_nan_and_leaves_out_what_was_not_asked_for() -> 
     assert not {"error", "profile", "info", "explanation"} & sent.keys()
     result.error = ItemError(code="internal", message="", retryable=True)
     assert json.loads(result.model_dump_json())["error"]["code"] == "internal"
+
+
+@pytest.mark.parametrize("gold", ["5", 5, ["1", 2], AnyOf(any_of=["1", 2]), AllOf(all_of=["1"]), None])
+def test_an_item_that_was_written_is_read_as_the_same(gold: Any) -> None:
+    item = Item(completion=[Message(role="user", content="5", reasoning_content="r")], gold=gold, id=3)
+    assert Item.model_validate_json(item.model_dump_json()) == item
+    assert Item.model_validate(item.model_dump(exclude_unset=True)) == item

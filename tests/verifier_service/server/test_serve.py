@@ -1,5 +1,6 @@
 """A real process, real workers, real HTTP."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from tests.verifier_service.server.processes import COMMAND, Served, environment, served
+from verifier_service.client import AsyncClient, Client, RequestRefused
 from verifier_service.schema import Info, ScoreResponse
 
 RIGHT = {"completion": r"<think>2+3=5</think>\boxed{5}", "gold": 5}
@@ -122,3 +124,23 @@ def test_an_open_address_without_a_key_is_warned_of_loudly(tmp_path: Path) -> No
     with served(tmp_path / "keyed", host="0.0.0.0", api_key="k") as found:
         assert not found.said("WITHOUT AN API KEY")
         assert httpx.get(f"{found.url}/info", trust_env=False).status_code == 401
+
+
+def test_both_clients_speak_to_it(service: Served) -> None:
+    items = [RIGHT, WRONG, {"completion": "\ud83d", "gold": 5}, {"gold": 5}]
+    with Client(service.url + "/score") as client:
+        response = client.score(items, profile="r1-zero", deadline_s=20, request_id="run7")
+        assert [result.outcome for result in response.results] == ["right", "wrong", "wrong", "no_verdict"]
+        assert response.results[2].warnings
+        assert [gold.ok for gold in client.check_golds(["5", "see figure"]).results] == [True, False]
+        with pytest.raises(RequestRefused, match="r1-zero") as caught:
+            client.score(items, profile="r1-zreo")
+        assert caught.value.problem.type.endswith(":unknown-profile")
+        assert client.info().engine == response.engine
+
+    async def ask() -> list[float | None]:
+        async with AsyncClient(service.url) as client:
+            many = await asyncio.gather(*(client.score([item], profile="r1-zero") for item in items))
+            return [one.rewards[0] for one in many]
+
+    assert asyncio.run(ask()) == response.rewards
