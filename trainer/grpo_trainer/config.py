@@ -190,7 +190,7 @@ class RewardConfig(Section):
     """The verifier service."""
 
     url: MaybeText = None
-    """base URL; none: VERIFIER_URL, else http://127.0.0.1:8000"""
+    """base URL of the service; none: the variable VERIFIER_URL"""
     profile: str = "r1-zero"
     """which rewards with what weights: a profile of the service"""
     rules: RulesPatch = RulesPatch()
