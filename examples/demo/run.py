@@ -48,9 +48,9 @@ def main() -> int:
             with Client(url) as client:
                 results = client.score(items).results
             seconds = time.perf_counter() - began
-            console.print(table(items, results))
-            console.print(summary(results, seconds))
-            console.print(f"The judge is at {url} (its documentation: {url}/docs).")
+            console.print(table(items, results, console.width))
+            console.print(summary(results, seconds), soft_wrap=True)
+            console.print(f"The judge is at {url} (its documentation: {url}/docs).", soft_wrap=True)
             if sys.stdout.isatty() and sys.stdin.isatty():
                 keep_serving(console)
     except DemoError as error:
@@ -132,25 +132,26 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def table(items: Sequence[dict[str, Any]], results: Sequence[Result]) -> Table:
+def table(items: Sequence[dict[str, Any]], results: Sequence[Result], width: int) -> Table:
     """One line a rollout. Model text is shown as plain text, never as markup."""
-    shown = Table(title="SmolLM2-135M-Instruct, judged", header_style="bold", pad_edge=False)
-    shown.add_column("completion", no_wrap=True, overflow="ellipsis", ratio=1)
+    side = 22 if width >= 110 else 13
+    room = max(16, width - 2 * side - 42)  # 42: the other columns and the lines between
+    shown = Table(title="SmolLM2-135M-Instruct, judged", header_style="bold")
+    shown.add_column("completion", no_wrap=True, width=room)
     for name in ("gold", "answer"):
-        shown.add_column(name, no_wrap=True, overflow="ellipsis", max_width=22)
+        shown.add_column(name, no_wrap=True, overflow="ellipsis", max_width=side)
     for name in ("verdict", "method"):
         shown.add_column(name, no_wrap=True)
     shown.add_column("ms", justify="right", no_wrap=True)
-    shown.expand = True
     for item, result in zip(items, results, strict=True):
-        shown.add_row(*row(item, result))
+        shown.add_row(*row(item, result, room))
     return shown
 
 
-def row(item: dict[str, Any], result: Result) -> list[Text]:
+def row(item: dict[str, Any], result: Result, room: int) -> list[Text]:
     verdict = result.verdict or (result.error.code if result.error else "no verdict")
     return [
-        Text(ending(item["completion"], 60)),
+        Text(ending(item["completion"], room)),
         Text(one_line(str(item["gold"]))),
         Text(one_line(result.extracted or "")),
         Text(verdict.replace("_", " "), style=COLOURS[result.verdict]),
