@@ -79,6 +79,7 @@ ProfileQuery = Annotated[
 
 @router.post(
     "/score",
+    tags=["scoring"],
     summary="Score a batch of completions",
     response_model=ScoreResponse,
     response_class=JsonReply,
@@ -99,6 +100,7 @@ async def score(request: Request, profile: ProfileQuery = None) -> Response:
 
 @router.post(
     "/golds",
+    tags=["scoring"],
     summary="Check which golds can be judged",
     response_model=GoldsResponse,
     response_class=JsonReply,
@@ -117,7 +119,7 @@ async def golds(request: Request) -> Response:
     return _json(response)
 
 
-@router.get("/info", summary="Version, engine, limits, profiles", responses=_problems(401))
+@router.get("/info", tags=["service"], summary="Version, engine, limits, profiles", responses=_problems(401))
 async def info(request: Request) -> Info:
     """Two services that show the same `engine` judge alike."""
     service = service_of(request)
@@ -145,12 +147,12 @@ class State(BaseModel):
     status: str
 
 
-@router.get("/healthz", summary="Whether the process answers")
+@router.get("/healthz", tags=["service"], summary="Whether the process answers")
 async def healthz() -> State:
     return State(status="ok")
 
 
-@router.get("/readyz", summary="Whether a worker is ready", responses=_problems(503))
+@router.get("/readyz", tags=["service"], summary="Whether a worker is ready", responses=_problems(503))
 async def readyz(request: Request) -> State:
     service = service_of(request)
     _check_started(service)
@@ -159,7 +161,9 @@ async def readyz(request: Request) -> State:
     return State(status="ready")
 
 
-@router.get("/stats", summary="Counts since the start, as small JSON", responses=_problems(401))
+@router.get(
+    "/stats", tags=["service"], summary="Counts since the start, as small JSON", responses=_problems(401)
+)
 async def stats(request: Request) -> dict[str, Any]:
     service = service_of(request)
     ready = service.starter.started and service.backend.ready
@@ -168,6 +172,7 @@ async def stats(request: Request) -> dict[str, Any]:
 
 @router.get(
     "/metrics",
+    tags=["service"],
     summary="Metrics for Prometheus",
     response_class=Response,
     responses={200: {"description": "Text exposition format.", "content": {"text/plain": {}}}},

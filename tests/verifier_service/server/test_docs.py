@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
+import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
+from tests.verifier_service.server.processes import Served
 from verifier_service import schema
 from verifier_service.server.app import KNOWN_PATHS
 from verifier_service.server.problems import TITLES
@@ -108,3 +111,13 @@ def test_the_example_of_the_page_is_taken(api: str, client: TestClient) -> None:
     assert found is not None
     body: Any = json.loads(found.group(1))
     assert client.post("/score", json=body).status_code == 200
+
+
+def test_every_metric_is_documented_and_no_other(api: str, service: Served) -> None:
+    text = httpx.get(f"{service.url}/metrics", trust_env=False).text
+    found = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in text_string_to_metric_families(text)
+        if not family.name.endswith("_created")
+    }
+    assert set(re.findall(r"`(verifier_\w+)`", api)) == found
