@@ -26,7 +26,10 @@ def usable_cores() -> int:
 class Settings(BaseSettings):
     """How the service listens, what it takes, how it judges. The descriptions are the help of the flags."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+    # Compose files set variables to nothing where they mean to leave them out.
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     host: str = Field(default="127.0.0.1", description="Address to listen on; 0.0.0.0 for every interface.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
@@ -98,7 +101,7 @@ class Settings(BaseSettings):
     @field_validator("api_key")
     @classmethod
     def _not_blank(cls, value: SecretStr | None) -> SecretStr | None:
-        """An empty variable, as compose files produce, is no key; it must not become a key that is empty."""
+        """A blank key is no key; it must not become one that an empty header holds."""
         return value if value is not None and value.get_secret_value().strip() else None
 
     @model_validator(mode="after")

@@ -40,6 +40,18 @@ def test_an_argument_wins_over_the_variable(monkeypatch: pytest.MonkeyPatch) -> 
     assert Settings(port=9001).port == 9001
 
 
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.setenv(variable(name), "")
+    settings = Settings()
+    assert (settings.port, settings.profiles, settings.api_key, settings.data_sources) == (
+        8000,
+        None,
+        None,
+        {},
+    )
+
+
 def test_the_key_is_not_shown() -> None:
     assert "hush" not in repr(Settings(api_key="hush"))  # type: ignore[arg-type]
 
