@@ -1,0 +1,1 @@
+"""What the commands of `verifier` do, one module a command. cli.py only declares their options."""

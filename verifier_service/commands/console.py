@@ -1,0 +1,71 @@
+"""What the commands say and how they end: tables on stdout, progress and errors on stderr, exit codes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+FINE, FINDING, WRONG_USE, UNREACHABLE = 0, 1, 2, 3
+# A file or a pipe has no width of its own; a terminal and COLUMNS have.
+WIDTH_OF_A_PIPE = 120
+
+
+class CommandError(Exception):
+    """Ends a command with a message for its user. `hint` says what to do about it."""
+
+    def __init__(self, message: str, hint: str = "", exit_code: int = WRONG_USE) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.exit_code = exit_code
+
+
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """A console without colour codes where nobody would see the colours."""
+    screen = Console(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False)
+    if not screen.is_terminal and "COLUMNS" not in os.environ:
+        screen.width = WIDTH_OF_A_PIPE
+    return screen
+
+
+@contextmanager
+def errors_that_help() -> Iterator[None]:
+    """Turns a CommandError into `error: ...` on stderr and its exit code."""
+    try:
+        yield
+    except CommandError as error:
+        stop(error)
+
+
+def stop(error: CommandError) -> NoReturn:
+    screen = console(stderr=True)
+    screen.print(Text("error: ", style="bold red") + Text(printable(str(error))), soft_wrap=True)
+    for line in error.hint.splitlines():
+        screen.print(Text(f"       {line}"), soft_wrap=True)
+    raise typer.Exit(error.exit_code)
+
+
+def printable(text: str) -> str:
+    """The text with whatever could steer a terminal or fail to encode shown as an escape.
+
+    Model text goes through here before it is shown: it may hold cursor movements or lone surrogates.
+    """
+    return "".join(mark if mark.isprintable() or mark == "\n" else _escaped(mark) for mark in text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Printable text on one line, cut in the middle to `limit` characters: both ends tell the most."""
+    flat = printable(" ".join(text[: 4 * limit].split()) if len(text) <= 4 * limit else _ends(text, limit))
+    return flat if len(flat) <= limit else _ends(flat, limit)
+
+
+def _ends(text: str, limit: int) -> str:
+    head = (limit - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}".replace("\n", " ")
+
+
+def _escaped(mark: str) -> str:
+    return mark.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,88 @@
+"""Rows of a data file, one at a time: JSON lines or parquet."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verifier_service.commands.console import CommandError
+
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+PARQUET_BATCH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row by its number, from 0. Exactly one of `value` and `fault` is set."""
+
+    number: int
+    value: dict[str, Any] | None
+    fault: str = ""
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of the file in order; a row that is no object says so and stops nobody."""
+    return _parquet_rows(path) if _is_parquet(path) else _json_rows(path)
+
+
+def count_rows(path: Path) -> int:
+    if _is_parquet(path):
+        return int(_parquet_file(path).metadata.num_rows)
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.strip())
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.suffix == ".parquet":
+        return True
+    if path.suffix in JSON_LINES:
+        return False
+    raise CommandError(
+        f"cannot tell what {path} is by its name", "JSON lines end in .jsonl, parquet in .parquet."
+    )
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    # Bytes that are no UTF-8 become U+FFFD: one bad row costs one row.
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        written = (line for line in lines if line.strip())
+        for number, line in enumerate(written):
+            yield _json_row(number, line)
+
+
+def _json_row(number: int, line: str) -> Row:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as fault:
+        return Row(number, None, f"not JSON: {fault}")
+    if not isinstance(value, dict):
+        return Row(number, None, "not a JSON object")
+    return Row(number, value)
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    batches = _parquet_file(path).iter_batches(PARQUET_BATCH)
+    values = (value for batch in batches for value in batch.to_pylist())
+    for number, value in enumerate(values):
+        yield Row(number, _plain(value))
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    """Columns without a place in JSON (dates, decimals, bytes) as text; absent cells are left out."""
+    present = {key: cell for key, cell in value.items() if cell is not None}
+    plain: dict[str, Any] = json.loads(json.dumps(present, default=str))
+    return plain
+
+
+def _parquet_file(path: Path) -> Any:
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ModuleNotFoundError:
+        raise CommandError(
+            "reading parquet needs pyarrow", 'pip install "verifier-service[server]"'
+        ) from None
+    try:
+        return ParquetFile(path)
+    except (OSError, ValueError) as fault:  # ArrowInvalid is a ValueError
+        raise CommandError(f"{path} cannot be read as parquet: {fault}") from None

@@ -1,0 +1,47 @@
+"""The closing tables of `score` and `check-golds`."""
+
+from collections import Counter
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from verifier_service.commands.check_golds import GoldReport
+from verifier_service.commands.console import one_line
+from verifier_service.commands.score import Summary
+
+SHOWN_REFUSALS = 50
+
+
+def show_summary(summary: Summary, screen: Console) -> None:
+    """What stands in OUT: verdicts, errors by code, the mean reward, warnings."""
+    table = Table("verdict", "rows", "share", box=None, padding=(0, 2, 0, 0))
+    for verdict, count in summary.verdicts.most_common():
+        table.add_row(verdict, str(count), f"{count / summary.rows:.1%}")
+    screen.print(table)
+    mean = summary.mean_reward
+    screen.print(
+        Text(f"mean reward {mean:.4f} over {summary.rewards} rows" if mean is not None else "no rewards")
+    )
+    _show_counts("no verdict", summary.codes, screen)
+    _show_counts("warning", summary.warnings, screen)
+
+
+def _show_counts(title: str, counts: Counter[str], screen: Console) -> None:
+    for name, count in counts.most_common(10):
+        screen.print(Text(f"{title}: {count} x {one_line(name, 160)}"))
+
+
+def show_golds(report: GoldReport, screen: Console) -> None:
+    """Kinds of the golds that can be judged, and the first of those that cannot, each with its reason."""
+    table = Table("kind", "golds", box=None, padding=(0, 2, 0, 0))
+    for kind, count in report.judged.most_common():
+        table.add_row(kind, str(count))
+    screen.print(table)
+    screen.print(Text(f"{report.judged.total()} of {report.total} golds can be judged"))
+    for one in report.refused[:SHOWN_REFUSALS]:
+        told = f"row {one.index}: {one.code}: {one_line(one.reason, 120)}: {one_line(str(one.gold), 120)}"
+        screen.print(Text(told), soft_wrap=True)
+    if len(report.refused) > SHOWN_REFUSALS:
+        rest = len(report.refused) - SHOWN_REFUSALS
+        screen.print(Text(f"... and {rest} more; --json FILE lists all of them"))
