@@ -32,4 +32,4 @@ lock dev ".[server,dev]"
 # Torch comes first and alone, from wherever the machine has its build of it; then the rest can't move it.
 python3 -m venv "$work/trainer"
 "$work/trainer/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
-lock trainer . "transformers>=5.16,<5.20" "accelerate>=1.10" "peft>=0.18" "gguf" "tensorboard" "pyarrow"
+lock trainer . "./trainer[hub,lora]" gguf tensorboard
