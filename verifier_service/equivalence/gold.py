@@ -21,7 +21,9 @@ _PHRASE = re.compile(
 )
 
 
-_LEADING_PHRASE = re.compile(r"\s*(?:\\text\{\s*)?(?:" + _PHRASE.pattern + ")", re.IGNORECASE)
+_LEADING_PHRASE = re.compile(
+    r"(?:\s|\\[,;:! ]|[$~])*(?:\\text\{\s*)?(?:no\s+)?(?:" + _PHRASE.pattern + ")", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class PreparedGold:
 def answer_in(gold: str) -> str:
     """The answer that a worked gold holds: its last box, else what stands behind #### or an answer phrase."""
     boxes = list(_BOX.finditer(gold))
-    for match in reversed(boxes):
+    for match in reversed(boxes[-64:]):
         closing = closing_brace(gold, match.end() - 1, len(gold))
         if closing > 0 and gold[match.end() : closing].strip():
             return gold[match.end() : closing]

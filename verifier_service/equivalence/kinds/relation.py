@@ -50,7 +50,11 @@ def assignment(node: Node) -> tuple[Node, Node] | None:
     left, right = node.args
     if is_name(left) and not (left.free & right.free and not isinstance(left, Call)):
         return left, right
-    if isinstance(right, (Sym, Call)) and not left.free & right.free and not isinstance(left, (Sym, Call)):
+    if isinstance(left, (Sym, Call)):
+        return None
+    if isinstance(right, Sym) and right.name not in left.free:
+        return right, left
+    if isinstance(right, Call) and right.name not in left.free:
         return right, left
     return None
 
@@ -190,15 +194,12 @@ def same_solution_set(gold: Rel, answer: Rel, frame: Frame) -> Decision:
     sides = (*gold.args, *answer.args)
     if any(side.traits & Trait.STRUCTURE for side in sides):
         return incorrect("rule", "another kind of equation")
+    if not any(side.free for side in sides):
+        return _side_by_side(gold, answer, frame)
     left, right = minus(*gold.args), minus(*answer.args)
     zero = Num(fmpq(0), None, 1)
     if _same_or_none(left, zero, frame).equal:
-        straight = all(_same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args, strict=True))
-        turned = all(
-            _same_or_none(a, b, frame).equal for a, b in zip(gold.args, answer.args[::-1], strict=True)
-        )
-        same = straight or turned
-        return correct("sampled", "the same identity") if same else incorrect("sampled", "another identity")
+        return _side_by_side(gold, answer, frame)
     if _same_or_none(right, zero, frame).equal:
         return incorrect("sampled", "a tautology")
     found = proportional(left, right, frame.given)
@@ -212,6 +213,14 @@ def same_solution_set(gold: Rel, answer: Rel, frame: Frame) -> Decision:
             else incorrect("exact", "another solution set")
         )
     return incorrect(found.method, found.reason)
+
+
+def _side_by_side(gold: Rel, answer: Rel, frame: Frame) -> Decision:
+    """An identity or a worked sum has no solution set: its sides are what it says."""
+    for sides in (answer.args, answer.args[::-1]):
+        if all(_same_or_none(a, b, frame).equal for a, b in zip(gold.args, sides, strict=True)):
+            return correct("sampled", "the same sides")
+    return incorrect("sampled", "other sides")
 
 
 def _same_numerators(left: Node, right: Node) -> bool | None:
