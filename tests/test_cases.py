@@ -25,10 +25,10 @@ class Floor:
 
 # The one table of floors. It only ever rises.
 FLOORS = {
-    "math": Floor(0.85, false_positives=4),
-    "hacking": Floor(0.80),
-    "resource": Floor(1.0),
-    "language": Floor(48 / 51),
+    "math": Floor(0.99, false_positives=0),
+    "hacking": Floor(1.0, false_positives=0),
+    "resource": Floor(1.0, false_positives=0),
+    "language": Floor(49 / 51),
 }
 
 Report = dict[str, Any]
