@@ -1,0 +1,1 @@
+"""Helpers of development; no part of what is installed."""
