@@ -160,12 +160,13 @@ def serve_side(side: str) -> None:
     """Judge the pairs on standard input, one JSON object a line; answer likewise."""
     judge = our_side() if side == "ours" else peer_side()
     judge(Pair("", "1", "\\frac{2}{3}", "How much?", False, ""))
-    for line in sys.stdin:
-        pair = Pair(**json.loads(line))
+    # All pairs are here before the first is judged: no waiting on a pipe between two of them.
+    pairs = [Pair(**json.loads(line)) for line in sys.stdin]
+    for number, pair in enumerate(pairs):
         started = time.process_time()
         verdict, slow = judge(pair)
         cpu = time.process_time() - started
-        print(json.dumps(asdict(Judged(verdict, cpu, slow))), flush=True)
+        print(json.dumps(asdict(Judged(verdict, cpu, slow))), flush=number % 64 == 0)
 
 
 def run_side(side: str, pairs: Sequence[Pair], bar: "Bar") -> list[Judged]:
@@ -175,15 +176,14 @@ def run_side(side: str, pairs: Sequence[Pair], bar: "Bar") -> list[Judged]:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.writelines(json.dumps(asdict(pair)) + "\n" for pair in pairs)
+        process.stdin.close()
         judged = []
-        for pair in pairs:
-            process.stdin.write(json.dumps(asdict(pair)) + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-            if not answer:
-                sys.exit(f"{side} died on {pair}")
-            judged.append(Judged(**json.loads(answer)))
-            bar.step(f"{side} {pair.id}")
+        for line in process.stdout:
+            judged.append(Judged(**json.loads(line)))
+            bar.step(f"{side} {pairs[len(judged) - 1].id}")
+    if len(judged) < len(pairs):
+        sys.exit(f"{side} died; the last pair it judged was {pairs[len(judged) - 1] if judged else None}")
     return judged
 
 
