@@ -11,7 +11,7 @@ from .decision import Method
 from .exact import Evaluator
 from .lexer import Refused
 from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Rel, Sym, Trait
-from .polynomials import looks_rational, same_rational_function
+from .polynomials import constants_in, looks_rational, same_rational_function
 from .rewrite import renamed
 from .values import Undefined, Value, apart, ball, contains_zero, precision, same_kind
 
@@ -187,7 +187,7 @@ def _size(node: Node) -> int:
 
 
 def _same_rational(a: Node, b: Node) -> Same:
-    names = sorted(a.free | b.free | _constants(a) | _constants(b))
+    names = sorted(a.free | b.free | constants_in(a) | constants_in(b))
     seed = _seed(a, b)
     for point in islice(_rational_points(names, seed), 2):
         ev = Evaluator(point)
@@ -205,10 +205,6 @@ def _same_rational(a: Node, b: Node) -> Same:
     if same is not None:
         return Same(same, "exact", "the same rational function" if same else "different rational functions")
     return _sampled(a, b, PLAIN)
-
-
-def _constants(node: Node) -> frozenset[str]:
-    return frozenset(part.name for part in node.walk() if type(part).__name__ == "Const")  # type: ignore[attr-defined]
 
 
 # -- sampling

@@ -115,7 +115,7 @@ class Const(Node):
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        super().__init__(traits=Trait.IMAGINARY if name == "i" else Trait.NONE)
+        super().__init__(traits={"i": Trait.IMAGINARY, "inf": Trait.TRANSCENDENTAL}.get(name, Trait.NONE))
         self.name = name
 
     def data(self) -> object:

@@ -123,6 +123,11 @@ def same_rational_function(a: Node, b: Node, names: list[str]) -> bool | None:
         return None
 
 
+def constants_in(node: Node) -> frozenset[str]:
+    """pi and e are letters to a polynomial: they satisfy no equation of its kind."""
+    return frozenset(part.name for part in node.walk() if isinstance(part, Const))
+
+
 def polynomial_coefficients(node: Node, names: list[str]) -> Fraction | None:
     """Numerator and denominator of a rational expression; None where it is none or too large."""
     if not looks_rational(node):

@@ -18,7 +18,7 @@ from ..decision import Decision, correct, incorrect
 from ..identity import Assumptions, Same, proportional, same_value
 from ..lexer import Refused
 from ..nodes import Call, Fn, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
-from ..polynomials import polynomial_coefficients
+from ..polynomials import constants_in, polynomial_coefficients
 from ..reading import comparable_text
 from ..rewrite import minus
 from ..values import Undefined
@@ -224,7 +224,7 @@ def _side_by_side(gold: Rel, answer: Rel, frame: Frame) -> Decision:
 
 
 def _same_numerators(left: Node, right: Node) -> bool | None:
-    names = sorted(left.free | right.free)
+    names = sorted(left.free | right.free | constants_in(left) | constants_in(right))
     first, second = polynomial_coefficients(left, names), polynomial_coefficients(right, names)
     if first is None or second is None or left.free != right.free:
         return None
