@@ -23,7 +23,7 @@ demo: $(VENV)/.server ## Start the judge, score the shipped rollouts over HTTP, 
 	@$(BIN)/python examples/demo/run.py $(DEMO_ARGS)
 
 test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
-	$(BIN)/python -m pytest -m "not containers" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -rs -m "not containers" $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .
