@@ -12,7 +12,9 @@ from .independent import same_value, split_top
 
 Rewrite = Callable[[str, Random], str | None]
 
-_WORDS = re.compile(r"\\(?:text\w*|mathrm|mathbf|mbox|operatorname|begin|end)\b|(?<![\\a-zA-Z])[a-zA-Z]{3,}")
+_WORDS = re.compile(
+    r"\\(?:text\w*|mathrm|mathbf|mbox|operatorname|begin|end)\b|(?<![\\a-zA-Z])(?:[a-zA-Z]{3,}|[A-Z][a-z])"
+)
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
 _NUMERIC_FRACTION = re.compile(r"(-?)\\[dt]?frac\{?(\d+)\}?\{?(\d+)\}?", re.ASCII)
 _SIMPLE_FRACTION = re.compile(r"\\[dt]?frac\{(-?\d+|[a-z])\}\{(\d+|[a-z])\}", re.ASCII)
@@ -80,7 +82,7 @@ def tight_signs(text: str, rng: Random) -> str | None:
 
 
 def thin_spaces(text: str, rng: Random) -> str | None:
-    return text.replace(",", ",\\ ") if is_formula(text) and re.search(r",(?!\d{3}|[\\!])", text) else None
+    return text.replace(",", ",\\ ") if is_formula(text) and re.search(r",(?!\d{3}|[\\!}])", text) else None
 
 
 def braced_exponents(text: str, rng: Random) -> str | None:
@@ -269,7 +271,11 @@ def times_one(text: str, rng: Random) -> str | None:
 
 def swapped_sides(text: str, rng: Random) -> str | None:
     sides = bare(text).split("=")
-    if len(sides) != 2 or not is_formula(text) or re.search(r"[<>,;:]|\\(?:le|ge|ne|pm|in)", text):
+    if (
+        len(sides) != 2
+        or not is_formula(text)
+        or re.search(r"[<>,;:$]|\.$|=\s*[a-zA-Z]$|\\(?:le|ge|ne|pm|in)", text)
+    ):
         return None
     return f"{sides[1].strip()} = {sides[0].strip()}" if all(side.strip() for side in sides) else None
 
