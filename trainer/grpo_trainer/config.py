@@ -172,7 +172,7 @@ class SamplingConfig(Section):
     """accuracy: dynamic sampling; groups whose answers are all right or all wrong are replaced by
     further questions until the batch is full. Decided by accuracy alone, never by the shaped reward"""
     max_refills: MaybeCount = None
-    """with filter: rounds of further questions before the run stops with an error"""
+    """with filter: how many times the questions of a round may be added to it before the run stops"""
     truncated: Literal["score", "mask"] = "score"
     """answers cut off at max_tokens: scored like any other, or left out of the loss"""
 

@@ -1,0 +1,105 @@
+"""From a scored round to the tensors that the policy learns from."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grpo_trainer.batches import Sequences, sampler_logprobs
+from grpo_trainer.config import TrainConfig
+from grpo_trainer.objective import group_advantages, masked_mean, mismatch_weights, rewards_with_kl
+from grpo_trainer.policy import Experience, Policy
+from grpo_trainer.sampling import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """experience: for the updates.  live_P: groups with a gradient.  metrics: what the round tells."""
+
+    experience: Experience
+    live_P: Tensor
+    metrics: dict[str, float]
+
+
+def learn_from(drawn: Round, policy: Policy, config: TrainConfig) -> Learned:
+    """Advantages, and the log-probabilities that the objective compares with, all before the first update."""
+    sequences = Sequences(
+        tuple(g.prompt.token_ids for g in drawn.groups for _ in g.answers),
+        tuple(a.token_ids for a in drawn.answers),
+    )
+    answers_BT = sequences.mask()
+    sampled_BT = sampler_logprobs(drawn.answers, sequences.width)
+    # With one update a round the policy that sampled is the policy itself, and every ratio is exactly 1.
+    needs_old = config.batch.steps_per_round > 1 or config.correction.level != "none" or _kl_in_reward(config)
+    old_BT = policy.logprobs(sequences) if needs_old else None
+    ref_BT = policy.logprobs(sequences, reference=True) if policy.reference is not None else None
+    metrics: dict[str, float] = {}
+    weights_BT = None
+    if old_BT is not None:
+        metrics["engine/logprob_gap"] = float(masked_mean((old_BT - sampled_BT).abs(), answers_BT))
+        metrics["engine/logprob_gap_max"] = float((old_BT - sampled_BT)[answers_BT].abs().max())
+        if config.correction.level != "none":
+            weights_BT = _correction(old_BT, sampled_BT, answers_BT, config, metrics)
+    rewards_B, judged_B = rewards_of(drawn)
+    if _kl_in_reward(config) and old_BT is not None and ref_BT is not None:
+        rewards_B = rewards_with_kl(
+            rewards_B, old_BT, ref_BT, answers_BT, beta=config.kl.beta, estimator=config.kl.estimator
+        ).sum(-1)
+    advantages = group_advantages(
+        rewards_B.view(len(drawn.groups), -1),
+        judged_B.view(len(drawn.groups), -1),
+        scale=config.advantage.scale,
+        baseline=config.advantage.baseline,
+        eps=config.advantage.eps,
+    )
+    experience = Experience(
+        sequences=sequences,
+        mask_BT=answers_BT & counted(drawn, judged_B, config)[:, None],
+        advantages_B=advantages.values_PG.flatten(),
+        # One update a round: old is left out, since computing it again could only add rounding to a ratio of 1.
+        old_BT=old_BT if config.batch.steps_per_round > 1 else None,
+        ref_BT=None if _kl_in_reward(config) else ref_BT,
+        weights_BT=weights_BT,
+    )
+    metrics["groups/live"] = float(advantages.live_P.float().mean())
+    metrics["advantage/largest"] = float(advantages.values_PG.abs().max())
+    return Learned(experience, advantages.live_P, metrics)
+
+
+def rewards_of(drawn: Round) -> tuple[Tensor, Tensor]:
+    """rewards_B and judged_B; a reward that is not there is NaN, so that no sum can take it for a zero."""
+    rewards = [v.reward for v in drawn.verdicts]
+    rewards_B = torch.tensor([float("nan") if r is None else r for r in rewards], dtype=torch.float64)
+    return rewards_B, torch.tensor([r is not None for r in rewards])
+
+
+def counted(drawn: Round, judged_B: Tensor, config: TrainConfig) -> Tensor:
+    """Answers whose tokens are in the loss: judged ones, and truncated ones unless they are masked."""
+    if config.sampling.truncated == "score":
+        return judged_B
+    return judged_B & ~torch.tensor([a.truncated for a in drawn.answers])
+
+
+def _kl_in_reward(config: TrainConfig) -> bool:
+    return config.kl.beta > 0 and config.kl.place == "reward"
+
+
+def _correction(
+    old_BT: Tensor, sampled_BT: Tensor, mask_BT: Tensor, config: TrainConfig, metrics: dict[str, float]
+) -> Tensor:
+    settings = config.correction
+    if settings.level == "none" or settings.high is None:
+        raise ValueError("no correction was asked for")
+    correction = mismatch_weights(
+        old_BT,
+        sampled_BT.to(old_BT.dtype),
+        mask_BT,
+        level=settings.level,
+        low=settings.low or 0.0,
+        high=settings.high,
+        outside=settings.outside,
+    )
+    metrics["engine/weight"] = float(masked_mean(correction.weights_BT, mask_BT))
+    metrics["engine/weight_raw"] = float(masked_mean(correction.raw_BT, mask_BT))
+    metrics["engine/weight_raw_max"] = float(correction.raw_BT.max())
+    return correction.weights_BT
