@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.expressions import near_miss, variants  # noqa: E402
+from tools.expressions.independent import cleaned  # noqa: E402
 
 RATIO, WORST_RATIO, P99_MS, SLOW_SHARE = 60.0, 30.0, 4.0, 0.005
 
@@ -85,6 +86,15 @@ def data_dir() -> Path:
     return Path(folder)
 
 
+def is_echo(answer: str, prompt: str) -> bool:
+    """Does a rewrite happen to stand in the question? Then refusing it is right, and paying it is too."""
+    return not answer.strip().isdigit() and _squeezed(answer) in _squeezed(prompt)
+
+
+def _squeezed(text: str) -> str:
+    return cleaned(text).replace(" ", "")
+
+
 def rounds_of(path: Path, seed: int) -> tuple[list[Pair], list[Pair]]:
     """All pairs of a file in two rounds, each gold once in each: as a rewrite in one, as a near miss in the other."""
     rounds: tuple[list[Pair], list[Pair]] = ([], [])
@@ -93,7 +103,7 @@ def rounds_of(path: Path, seed: int) -> tuple[list[Pair], list[Pair]]:
             row = json.loads(line)
             rng = Random(f"{seed}:{row['id']}")
             gold, prompt = row["answer"], row["question"]
-            for new, how in variants(gold, rng, 1):
+            for new, how in [made for made in variants(gold, rng, 3) if not is_echo(made[0], prompt)][:1]:
                 rounds[number % 2].append(Pair(row["id"], gold, new, prompt, True, how))
             missed = near_miss(gold, rng)
             if missed is not None:
