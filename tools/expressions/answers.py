@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from .spelling import decimal_of
 from .trees import (
     POINTS,
     Name,
     Num,
     Product,
+    Root,
     Tree,
     equal_tree,
     number,
@@ -62,6 +64,49 @@ _RELATIONS = {
     "<=": ("\\le ", "\\leq ", "≤"),
     ">=": ("\\ge ", "\\geq ", "≥"),
 }
+
+
+def _complex(parts: list[str], answer: Answer, rng: Random) -> str:
+    real, imaginary = parts
+    imaginary = {"1": "", "-1": "-"}.get(imaginary, imaginary) + "i"
+    first, second = (real, imaginary) if rng.random() < 0.7 else (imaginary, real)
+    sign = rng.choice((" - ", "-")) if second.startswith("-") else rng.choice((" + ", "+"))
+    return f"{first}{sign}{second.removeprefix('-')}"
+
+
+def _union(parts: list[str], answer: Answer, rng: Random) -> str:
+    opening, closing, reopening, reclosing = answer.marks
+    intervals = [
+        _sized(opening, _comma(rng).join(parts[:2]), closing, rng),
+        _sized(reopening, _comma(rng).join(parts[2:]), reclosing, rng),
+    ]
+    return rng.choice((" \\cup ", "\\cup", " ∪ ")).join(rng.sample(intervals, 2))
+
+
+def _both_signs(parts: list[str], answer: Answer, rng: Random) -> str:
+    middle, root = parts
+    if rng.random() < 0.5:
+        return f"{middle} \\pm {root}"
+    return _comma(rng).join(rng.sample([f"{middle}+{root}", f"{middle}-{root}"], 2))
+
+
+def _scientific(parts: list[str], answer: Answer, rng: Random) -> str:
+    """A number as itself or by its power of ten."""
+    tree = answer.parts[0]
+    if not isinstance(tree, Num) or rng.random() < 0.4:
+        return parts[0]
+    power = rng.randint(1, 5)
+    mantissa = decimal_of(tree.value / 10**power) or parts[0]
+    times = rng.choice(("\\times", "\\cdot"))
+    return f"{mantissa} {times} 10^{rng.choice((f'{power}', f'{{{power}}}'))}"
+
+
+def _family(parts: list[str], answer: Answer, rng: Random) -> str:
+    letter = rng.choice("kn")
+    step = rng.choice((f"{letter}\\pi", f"\\pi {letter}")) if answer.marks == ("1",) else f"2{letter}\\pi"
+    return f"\\frac{{{parts[0]}\\pi}}{{7}}{rng.choice(('+', ' + '))}{step}"
+
+
 _DEGREES = ("^\\circ", "^{\\circ}", "°")
 
 _FRAMES: dict[str, Frame] = {
@@ -82,6 +127,12 @@ _FRAMES: dict[str, Frame] = {
         f"{answer.marks[0]} {rng.choice(_RELATIONS[answer.marks[1]])} {parts[0]}"
     ),
     "matrix": _matrix,
+    "complex": _complex,
+    "union": _union,
+    "list": lambda parts, answer, rng: _comma(rng).join(parts),
+    "both signs": _both_signs,
+    "scientific": _scientific,
+    "family": _family,
 }
 
 
@@ -116,6 +167,17 @@ def _integer(rng: Random) -> Num:
     return number(rng.choice((1, 1, -1)) * rng.randint(2, 99))
 
 
+def _make_union(rng: Random) -> Answer:
+    ends = tuple(map(number, sorted(rng.sample(range(-30, 30), 4))))
+    return Answer("union", ends, (rng.choice("(["), rng.choice(")]"), rng.choice("(["), rng.choice(")]")))
+
+
+_SIMPLE = frozenset(
+    (
+        *("percent", "degrees", "quantity", "interval", "inequality"),
+        *("complex", "union", "scientific", "family", "both signs"),
+    )
+)
 _UNITS = ("cm", "kg", "hours", "m")
 
 _MAKERS: dict[str, Callable[[Random], Answer]] = {
@@ -132,6 +194,12 @@ _MAKERS: dict[str, Callable[[Random], Answer]] = {
     "equation": lambda rng: Answer("equation", (polynomial(rng), number(0))),
     "inequality": lambda rng: Answer("inequality", (_integer(rng),), ("x", rng.choice(tuple(_RELATIONS)))),
     "matrix": lambda rng: Answer("matrix", tuple(_integer(rng) for _ in range(4)), (rng.choice("124"),)),
+    "complex": lambda rng: Answer("complex", (_integer(rng), _integer(rng))),
+    "union": _make_union,
+    "list": lambda rng: Answer("list", tuple(map(number, rng.sample(range(-40, 40), rng.randint(2, 4)))), (), True),
+    "both signs": lambda rng: Answer("both signs", (_integer(rng), Root((number(rng.choice((2, 3, 5, 7))),), 2))),
+    "scientific": lambda rng: Answer("scientific", (number(rng.randint(11, 99) * 10 ** rng.randint(2, 6)),)),
+    "family": lambda rng: Answer("family", (number(rng.randint(2, 6)),), (rng.choice("12"),)),
 }  # fmt: skip
 KINDS = tuple(_MAKERS)
 
@@ -145,8 +213,8 @@ def equal_answer(given: Answer, rng: Random) -> Answer:
     if given.kind == "equation":
         factor = number(rng.choice((2, 3, -1)))
         return replace(given, parts=(Product((factor, given.parts[0])), given.parts[1]))
-    if given.kind in ("percent", "degrees", "quantity", "interval", "inequality"):
-        return given  # what a unit or an end may hold is kept simple; the spelling changes
+    if given.kind in _SIMPLE:
+        return given  # what a unit, an end or a power of ten may hold is kept simple; the spelling changes
     return replace(given, parts=_put(given.parts, at, equal_tree(given.parts[at], rng)))
 
 
@@ -161,7 +229,9 @@ def other_answer(given: Answer, rng: Random) -> Answer:
     at = rng.randrange(len(given.parts))
     for _ in range(20):
         new = replace(given, parts=_put(given.parts, at, other_tree(given.parts[at], rng)))
-        if given.kind != "set" or len({str(value(part))[:30] for part in new.parts}) == len(new.parts):
+        if given.kind not in ("set", "list") or len({str(value(part))[:30] for part in new.parts}) == len(
+            new.parts
+        ):
             return new
     return given
 
