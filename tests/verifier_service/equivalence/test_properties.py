@@ -267,6 +267,7 @@ PROMPTS = st.sampled_from(["", "What percent of x is y?", "Solve for x in order,
 @judging
 @given(ANY_TEXT, ANY_TEXT, PROMPTS)
 @example("x^3+6=0", "y=e+1", "")
+@example(r"\sin(-1.4)", r"\sin(-1;4)", "")
 @example("\ud800", "\x00", "")
 @example("1" * 150, "9" * 150 + "!", "")
 def test_no_text_raises(gold: str, offered: str, prompt: str) -> None:
