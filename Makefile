@@ -28,9 +28,9 @@ test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy verifier_service examples tools/check_sizes.py tools/check_circles.py
+	$(BIN)/mypy verifier_service examples tools $(wildcard benchmarks)
 	@if $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))'; then set -x; \
-	  $(BIN)/mypy trainer/grpo_trainer tools/sample_rollouts.py; \
+	  $(BIN)/mypy trainer/grpo_trainer; \
 	elif [ -n "$${REQUIRE_SERVICES:-}" ]; then echo "the trainer's types need torch: make trainer"; exit 1; \
 	else echo "left out: types of the trainer (torch is not installed: make trainer)"; fi
 	PYTHONPATH=trainer $(BIN)/lint-imports --no-logo
