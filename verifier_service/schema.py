@@ -334,6 +334,8 @@ class Limits(BaseModel):
     deadline_s: float
     max_deadline_s: float
     item_cpu_s: float
+    max_values: int = 0  # 0: the service has no such limit, or does not tell
+    queue_items: int = 0
 
 
 class ProfileInfo(BaseModel):

@@ -20,7 +20,17 @@ NEEDS_SERVER = CommandError(
 PANELS = {
     "Listening": ("host", "port", "root_path", "api_key", "shutdown_s", "log_level"),
     "Judging": ("profile", "profiles", "data_sources", "workers", "item_cpu_s", "memory_mb", "recycle_after"),
-    "Requests": ("max_body_bytes", "max_items", "deadline_s", "max_deadline_s", "cache_mb"),
+    "Requests": (
+        "max_body_bytes",
+        "max_items",
+        "max_values",
+        "queue_items",
+        "queue_mb",
+        "receive_s",
+        "deadline_s",
+        "max_deadline_s",
+        "cache_mb",
+    ),
 }
 OTHER = "Other"
 HELP = """Start the service: POST /score, /golds; docs at /docs.

@@ -15,6 +15,8 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 import verifier_service
+from verifier_service.cache import MB
+from verifier_service.server.admission import Admission
 from verifier_service.server.auth import KeyGate
 from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
@@ -24,7 +26,8 @@ from verifier_service.server.openapi import openapi_document
 from verifier_service.server.pages import router as pages
 from verifier_service.server.paths import Prefixed
 from verifier_service.server.problems import HANDLERS
-from verifier_service.server.routes import Service, router
+from verifier_service.server.routes import router
+from verifier_service.server.service import Service
 from verifier_service.server.settings import Settings
 from verifier_service.server.tracking import Tracker
 
@@ -57,7 +60,10 @@ def create_app(
     settings = settings or Settings()
     backend = backend or JudgeBackend(settings)
     starter = Starter(backend, on_failure)
-    metrics = Metrics(backend.figures, lambda: starter.started and backend.ready)
+    admission = Admission(settings.queue_items, settings.queue_mb * MB)
+    metrics = Metrics(backend.figures, lambda: service.ready, admission.stats)
+    decoder = Decoder(settings.max_items, settings.max_values)
+    service = Service(settings, backend, starter, decoder, metrics, admission)
     app = FastAPI(
         title="Verifier service",
         version=verifier_service.__version__,
@@ -68,7 +74,7 @@ def create_app(
         redirect_slashes=False,
         exception_handlers=HANDLERS,
     )
-    app.state.service = Service(settings, backend, starter, Decoder(settings.max_items), metrics)
+    app.state.service = service
     app.include_router(router)
     app.include_router(pages)
     _add_document(app)

@@ -1,21 +1,38 @@
 """Request -> bytes, within the limit, or a problem that says what to change."""
 
+import asyncio
+from collections.abc import Callable
+
 from starlette.requests import Request
 
 from verifier_service.server.problems import ProblemError
 from verifier_service.server.settings import variable
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """The body. Refused by its declared length where there is one, else as soon as it passes the limit."""
+async def read_body(
+    request: Request, limit: int, *, within_s: float, received: Callable[[int], None]
+) -> bytes:
+    """The body. Refused by its declared length where there is one, else as soon as it passes the limit.
+
+    received: told the size of each piece as it comes; what it raises ends the request.
+    """
     _check_media_type(request)
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
         raise _too_large(limit)
+    try:
+        async with asyncio.timeout(within_s):
+            return await _joined(request, limit, received)
+    except TimeoutError:
+        raise _too_slow(within_s) from None
+
+
+async def _joined(request: Request, limit: int, received: Callable[[int], None]) -> bytes:
     chunks: list[bytes] = []
     size = 0
     async for chunk in request.stream():
         size += len(chunk)
+        received(len(chunk))
         if size > limit:
             raise _too_large(limit)
         chunks.append(chunk)
@@ -55,5 +72,17 @@ def _too_large(limit: int) -> ProblemError:
         "body-too-large",
         f"the body is larger than {limit} bytes; send fewer items a request, or raise {setting}",
         limit=limit,
+        setting=setting,
+    )
+
+
+def _too_slow(within_s: float) -> ProblemError:
+    setting = variable("receive_s")
+    return ProblemError(
+        408,
+        "body-too-slow",
+        f"the body did not come within {within_s:g} s; send fewer items a request, or raise {setting}",
+        headers={"Connection": "close"},  # the rest of the body may still be on its way
+        limit=within_s,
         setting=setting,
     )

@@ -31,6 +31,11 @@ from verifier_service.schema import (
 from verifier_service.server.problems import ProblemError
 from verifier_service.server.settings import variable
 
+DEFAULT_MAX_VALUES = 131_072
+# Every value of a JSON text but the first stands behind one of these.
+_SEPARATORS = b",[{"
+_BACKSLASH = ord("\\")
+_ALL_BUT_SEPARATORS = bytes(set(range(256)) - set(_SEPARATORS))
 # The most digits that Python converts by default; the conversion takes quadratic time.
 _MAX_DIGITS = 4300
 _T = TypeVar("_T")
@@ -49,10 +54,15 @@ class Batch:
 
 
 class Decoder:
-    """Decodes bodies of at most `max_items` items (or golds)."""
+    """Decodes bodies of at most `max_items` items (or golds) and `max_values` values in all.
 
-    def __init__(self, max_items: int) -> None:
+    The values are counted before any is built: millions of them would fit into a body, and hold the event
+    loop for seconds.
+    """
+
+    def __init__(self, max_items: int, max_values: int = DEFAULT_MAX_VALUES) -> None:
         self._max_items = max_items
+        self._max_values = max_values
         # The limit is part of the type, so that a list too long is refused before its items are built.
         few = (MaxLen(max_items), FailFast())
         self._score = create_model(
@@ -64,6 +74,7 @@ class Decoder:
 
     def score(self, body: bytes) -> Batch:
         """The batch of a /score body. Raises ProblemError where not even the envelope can be read."""
+        self._check_values(body)
         try:
             request: ScoreRequest = self._score.model_validate_json(body)
         except ValidationError as error:
@@ -81,6 +92,7 @@ class Decoder:
 
     def golds(self, body: bytes) -> list[GoldQuery | InvalidItem]:
         """The queries of a /golds body."""
+        self._check_values(body)
         try:
             request: GoldsRequest = self._golds.model_validate_json(body)
             return list(request.golds)
@@ -106,6 +118,19 @@ class Decoder:
             raise self._too_many(len(raw), name)
         return value, [read(one, f"{name}[{place}]") for place, one in enumerate(raw)]
 
+    def _check_values(self, body: bytes) -> None:
+        if not more_values_than(self._max_values, body):
+            return
+        setting = variable("max_values")
+        raise ProblemError(
+            413,
+            "too-many-values",
+            f"the body holds more than {self._max_values} values; send fewer items a request, leave out"
+            f" what judging does not need (such as token ids), or raise {setting}",
+            limit=self._max_values,
+            setting=setting,
+        )
+
     def _check_count(self, error: ValidationError, name: str) -> None:
         """Where the count is what pydantic met first, a second decoding would only cost time."""
         if error.error_count() == 1:
@@ -122,6 +147,43 @@ class Decoder:
             limit=self._max_items,
             setting=setting,
         )
+
+
+def more_values_than(most: int, body: bytes) -> bool:
+    """Whether a JSON text holds more values than this; of what is no JSON, whether reading it could cost so.
+
+    Separators are counted first as they stand, those within texts included, which is cheap and nearly
+    always enough. Only where it is not, the texts are left out.
+    """
+    if len(body.translate(None, _ALL_BUT_SEPARATORS)) < most:
+        return False
+    return len(_outside_texts(body, most).translate(None, _ALL_BUT_SEPARATORS)) >= most
+
+
+def _outside_texts(body: bytes, most: int) -> bytes:
+    """What of a JSON text stands outside its strings, for one of at most so many values.
+
+    Of a longer one the rest is returned as it is: it is refused in any case.
+    """
+    outside: list[bytes] = []
+    inside, start = False, 0
+    # A value has at most two strings, itself and its key, of two quotation marks each.
+    for _ in range(4 * most):
+        mark = body.find(b'"', start)
+        if mark < 0:
+            return b"".join(outside) if inside else b"".join((*outside, body[start:]))
+        if not inside:
+            outside.append(body[start:mark])
+            inside = True
+        elif body[mark - 1] != _BACKSLASH or _is_free(body[start:mark]):
+            inside = False
+        start = mark + 1
+    return b"".join((*outside, body[start:]))
+
+
+def _is_free(text: bytes) -> bool:
+    """Whether a quotation mark behind this part of a string ends it, and is not an escaped one."""
+    return (len(text) - len(text.rstrip(b"\\"))) % 2 == 0
 
 
 def _faulty(item: Item, fault: str) -> InvalidItem:

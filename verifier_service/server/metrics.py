@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from verifier_service.schema import GoldsResponse, ScoreResponse
+from verifier_service.server.admission import AdmissionStats
 from verifier_service.server.backend import Figures
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -20,9 +21,12 @@ _ITEMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 class _FigureCollector(Collector):
     """Reads the numbers of the workers and the cache when they are asked for."""
 
-    def __init__(self, figures: Callable[[], Figures], ready: Callable[[], bool]) -> None:
+    def __init__(
+        self, figures: Callable[[], Figures], ready: Callable[[], bool], admission: AdmissionStats
+    ) -> None:
         self._figures = figures
         self._ready = ready
+        self._admission = admission
 
     def collect(self) -> Iterator[Metric]:
         figures = self._figures()
@@ -45,6 +49,20 @@ class _FigureCollector(Collector):
         for name, value in figures.cache.items():
             kind = GaugeMetricFamily if name in ("entries", "bytes") else CounterMetricFamily
             yield kind(f"verifier_cache_{name}", f"Cache of results: {name}.", value=value)
+        admission = self._admission
+        for name, value in _inside(admission).items():
+            yield GaugeMetricFamily(f"verifier_inflight_{name}", f"Requests now inside: {name}.", value=value)
+        yield _family(
+            CounterMetricFamily,
+            "verifier_refused",
+            "Requests turned away, by reason.",
+            "reason",
+            {"overloaded": admission.overloaded, "draining": admission.draining},
+        )
+
+
+def _inside(admission: AdmissionStats) -> dict[str, int]:
+    return {"requests": admission.requests, "items": admission.items, "bytes": admission.bytes}
 
 
 def _family(kind: Any, name: str, help_: str, label: str, values: Mapping[str, int]) -> Metric:
@@ -57,10 +75,13 @@ def _family(kind: Any, name: str, help_: str, label: str, values: Mapping[str, i
 class Metrics:
     """The metrics of one app, in a registry of its own."""
 
-    def __init__(self, figures: Callable[[], Figures], ready: Callable[[], bool]) -> None:
+    def __init__(
+        self, figures: Callable[[], Figures], ready: Callable[[], bool], admission: AdmissionStats
+    ) -> None:
         self._began = time.monotonic()
         self.registry = CollectorRegistry()
-        self.registry.register(_FigureCollector(figures, ready))
+        self.registry.register(_FigureCollector(figures, ready, admission))
+        self._admission = admission
         self._figures = figures
         self._requests = Counter(
             "verifier_requests_total",
@@ -100,6 +121,15 @@ class Metrics:
             ["ok"],
             registry=self.registry,
         )
+
+        self._abandoned = Counter(
+            "verifier_requests_abandoned_total",
+            "Requests whose sender hung up while they were judged.",
+            registry=self.registry,
+        )
+
+    def request_abandoned(self) -> None:
+        self._abandoned.inc()
 
     def request_ended(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, str(status)).inc()
@@ -141,6 +171,7 @@ class Metrics:
             "worker_events": dict(figures.worker_events),
             "kills": dict(figures.kills),
             "cache": dict(figures.cache),
+            "inflight": _inside(self._admission),
         }
 
 

@@ -18,12 +18,16 @@ TITLES = {
     "not-found": "No such route",
     "method-not-allowed": "The route does not take this method",
     "body-too-large": "The body is larger than this service takes",
+    "body-too-slow": "The body did not come in time",
     "too-many-items": "The request holds more items than this service takes",
+    "too-many-values": "The body holds more values than this service takes",
     "unsupported-media-type": "The body should be JSON",
     "invalid-body": "The body cannot be decoded",
     "invalid-request": "The request does not have the right shape",
     "unknown-profile": "There is no such profile",
     "not-ready": "The service is not ready yet",
+    "overloaded": "There is no room for more work now",
+    "draining": "The service is about to stop",
     "internal": "The service failed; this is its fault, not yours",
 }
 
@@ -98,8 +102,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_disconnect(request: Request, error: Exception) -> Response:
-    """The sender hung up while sending: nobody reads this answer, and it is no fault of the service."""
-    problem = ProblemError(400, "bad-request", "the connection was closed before the body was complete")
+    """The sender hung up: nobody reads this answer, and it is no fault of the service."""
+    problem = ProblemError(400, "bad-request", "the connection was closed before there was a reply")
     return problem_response(problem, request_id_of(request.scope))
 
 

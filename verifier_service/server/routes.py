@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -21,38 +20,23 @@ from verifier_service.schema import (
     ProblemPath,
     ScoreResponse,
 )
-from verifier_service.server.backend import Backend, Starter
-from verifier_service.server.body import read_body
-from verifier_service.server.decoding import Batch, Decoder
-from verifier_service.server.metrics import CONTENT_TYPE, Metrics
+from verifier_service.server.decoding import Batch
+from verifier_service.server.incoming import incoming
+from verifier_service.server.metrics import CONTENT_TYPE
 from verifier_service.server.problems import MEDIA_TYPE, ProblemError
-from verifier_service.server.settings import Settings, variable
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """What the routes of one app share; it is at `app.state.service`."""
-
-    settings: Settings
-    backend: Backend
-    starter: Starter
-    decoder: Decoder
-    metrics: Metrics
-
-
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+from verifier_service.server.service import Service, check_started, not_ready, service_of
+from verifier_service.server.settings import variable
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
     texts = {
         401: "No API key, or a wrong one, where the service wants one.",
+        408: "The body did not come in time.",
         413: "The body or the batch is too large; the limit and its setting are named.",
         415: "The body is not JSON, or compressed.",
         422: "The body or a parameter cannot be taken; the path is named.",
-        503: "No worker is ready.",
+        503: "No worker is ready, there is no room, or the service is about to stop.",
     }
     return {status: {"description": texts[status], "content": {MEDIA_TYPE: schema}} for status in statuses}
 
@@ -83,19 +67,18 @@ ProfileQuery = Annotated[
     summary="Score a batch of completions",
     response_model=ScoreResponse,
     response_class=JsonReply,
-    responses=_problems(401, 413, 415, 422, 503),
+    responses=_problems(401, 408, 413, 415, 422, 503),
     openapi_extra=_takes("ScoreRequest"),
 )
 async def score(request: Request, profile: ProfileQuery = None) -> Response:
     """One result per item, in their order. A bad item is a null with a code; its neighbours are judged."""
-    service = service_of(request)
-    _check_started(service)
-    _check_query(request, {"profile"})
-    body = await read_body(request, service.settings.max_body_bytes)
-    batch = _decoded(service, body)
-    response = await _scored(service, batch, profile)
-    service.metrics.batch_scored(response)
-    return _json(response)
+    async with incoming(request) as call:
+        _check_query(request, {"profile"})
+        batch = _decoded(call.service, await call.body())
+        await call.admit(len(batch.items))
+        response = await call.judged(_scored(call.service, batch, profile))
+        call.service.metrics.batch_scored(response)
+        return _json(response)
 
 
 @router.post(
@@ -104,19 +87,18 @@ async def score(request: Request, profile: ProfileQuery = None) -> Response:
     summary="Check which golds can be judged",
     response_model=GoldsResponse,
     response_class=JsonReply,
-    responses=_problems(401, 413, 415, 422, 503),
+    responses=_problems(401, 408, 413, 415, 422, 503),
     openapi_extra=_takes("GoldsRequest"),
 )
 async def golds(request: Request) -> Response:
     """For each gold, how it is read, or why it cannot be: to be asked before a training run, not after."""
-    service = service_of(request)
-    _check_started(service)
-    _check_query(request, set())
-    body = await read_body(request, service.settings.max_body_bytes)
-    queries = service.decoder.golds(body)
-    response = await service.backend.check_golds(queries)
-    service.metrics.golds_checked(response)
-    return _json(response)
+    async with incoming(request) as call:
+        _check_query(request, set())
+        queries = call.service.decoder.golds(await call.body())
+        await call.admit(len(queries))
+        response = await call.judged(call.service.backend.check_golds(queries))
+        call.service.metrics.golds_checked(response)
+        return _json(response)
 
 
 @router.get("/info", tags=["service"], summary="Version, engine, limits, profiles", responses=_problems(401))
@@ -135,6 +117,8 @@ async def info(request: Request) -> Info:
             deadline_s=settings.deadline_s,
             max_deadline_s=settings.max_deadline_s,
             item_cpu_s=settings.item_cpu_s,
+            max_values=settings.max_values,
+            queue_items=settings.queue_items,
         ),
         profiles=dict(service.backend.profiles),
         default_profile=settings.profile,
@@ -155,9 +139,11 @@ async def healthz() -> State:
 @router.get("/readyz", tags=["service"], summary="Whether a worker is ready", responses=_problems(503))
 async def readyz(request: Request) -> State:
     service = service_of(request)
-    _check_started(service)
+    check_started(service)
+    if service.admission.draining:
+        raise not_ready("the service is about to stop")
     if not service.backend.ready:
-        raise _not_ready("every worker is being replaced")
+        raise not_ready("every worker is being replaced")
     return State(status="ready")
 
 
@@ -166,8 +152,7 @@ async def readyz(request: Request) -> State:
 )
 async def stats(request: Request) -> dict[str, Any]:
     service = service_of(request)
-    ready = service.starter.started and service.backend.ready
-    return {"engine": service.backend.engine, "ready": ready, **service.metrics.stats()}
+    return {"engine": service.backend.engine, "ready": service.ready, **service.metrics.stats()}
 
 
 @router.get(
@@ -223,17 +208,6 @@ def _check_query(request: Request, known: set[str]) -> None:
     for name in known:
         if len(request.query_params.getlist(name)) > 1:
             raise _unprocessable(f"?{name}", "is given more than once")
-
-
-def _check_started(service: Service) -> None:
-    if service.starter.failure:
-        raise _not_ready(f"the workers could not be started: {service.starter.failure}")
-    if not service.starter.started:
-        raise _not_ready("the workers are starting")
-
-
-def _not_ready(detail: str) -> ProblemError:
-    return ProblemError(503, "not-ready", detail, headers={"Retry-After": "1"})
 
 
 def _unprocessable(path: str, message: str, **extra: Any) -> ProblemError:

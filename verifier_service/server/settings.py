@@ -60,6 +60,27 @@ class Settings(BaseSettings):
     max_items: int = Field(
         default=4096, ge=1, description="Most items (or golds) in one request; more are answered with 413."
     )
+    max_values: int = Field(
+        default=131_072,
+        ge=1024,
+        description="Most JSON values in one request, by its commas and brackets; more are answered with 413.",
+    )
+    queue_items: int = Field(
+        default=8192,
+        ge=1,
+        description="Items at work or waiting from which on further requests are answered with 503.",
+    )
+    queue_mb: int = Field(
+        default=256,
+        ge=1,
+        description="Bodies held at a time, in MiB, from which on further requests are answered with 503.",
+    )
+    receive_s: float = Field(
+        default=30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds that a body may take to arrive; a slower one is answered with 408.",
+    )
     deadline_s: float = Field(
         default=10.0,
         gt=0,

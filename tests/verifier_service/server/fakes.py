@@ -1,11 +1,13 @@
 """A judge that is not one, and the means to speak to the app before it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from verifier_service.reading import item_info, item_warnings
@@ -41,6 +43,8 @@ class FakeBackend:
     fault: Exception | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
     closed: bool = False
+    gate: asyncio.Event | None = None  # where there is one, nothing is scored before it is set
+    abandoned: int = 0
 
     async def start(self) -> None:
         if self.never_starts:
@@ -55,6 +59,7 @@ class FakeBackend:
         if self.fault is not None:
             raise self.fault
         self.asked.append({"items": items, **options})
+        await self._pass_gate()
         profile = options["profile"] or "accuracy"
         name = profile if isinstance(profile, str) else "inline"
         if name not in {*self.profiles, "inline"}:
@@ -68,6 +73,14 @@ class FakeBackend:
             engine=self.engine,
             errors=sum(result.status == "error" for result in results),
         )
+
+    async def _pass_gate(self) -> None:
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+        except asyncio.CancelledError:
+            self.abandoned += 1
+            raise
 
     async def check_golds(self, queries: Sequence[GoldQuery | InvalidItem]) -> GoldsResponse:
         results = [
@@ -107,3 +120,13 @@ def post(client: TestClient, body: bytes, path: str = "/score", **headers: str) 
     """Sends exactly these bytes."""
     sent = {"content-type": "application/json", **{name.replace("_", "-"): v for name, v in headers.items()}}
     return client.post(path, content=body, headers=sent)
+
+
+@asynccontextmanager
+async def in_loop(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client in the event loop of the app, which has started; for requests that are under way together."""
+    async with app.router.lifespan_context(app):
+        await asyncio.sleep(0)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://app") as client:
+            yield client

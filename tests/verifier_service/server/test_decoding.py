@@ -1,13 +1,16 @@
 """Bytes to batches: whole where all is well, item by item where something is not."""
 
 import json
+import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from verifier_service.reading import SURROGATE_WARNING, item_warnings
 from verifier_service.schema import GoldQuery, InvalidItem, Item
-from verifier_service.server.decoding import Batch, Decoder
+from verifier_service.server.decoding import Batch, Decoder, more_values_than
 from verifier_service.server.problems import ProblemError
 
 MOST = 100
@@ -208,3 +211,58 @@ def test_golds_have_an_envelope_too(body: bytes, status: int) -> None:
     with pytest.raises(ProblemError) as caught:
         Decoder(1).golds(b'{"golds": [{"gold": 1}, {"gold": 2}]}')
     assert caught.value.status == 413
+
+
+def separators(value: Any) -> int:
+    """How many commas and opening brackets a value needs: by walking it, not by looking at its text."""
+    if isinstance(value, dict):
+        return 1 + max(0, len(value) - 1) + sum(map(separators, value.values()))
+    if isinstance(value, list):
+        return 1 + max(0, len(value) - 1) + sum(map(separators, value))
+    return 0
+
+
+texts = st.text(alphabet='a,[{"\\\n}]:\u00e9\ud83d')
+values = st.recursive(
+    texts | st.none() | st.integers(),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(texts, inner, max_size=8),
+    max_leaves=40,
+)
+
+
+@given(values, st.booleans())
+def test_values_are_counted_and_what_stands_in_texts_is_not(value: Any, escaped: bool) -> None:
+    body = json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
+    count = separators(value)
+    assert not more_values_than(count + 1, body)
+    if count:
+        assert more_values_than(count, body)
+
+
+@pytest.mark.parametrize(
+    "value", ["[]", "{}", '""', "0", '{"a":0}', '[["",""]]', "[" * 5 + "]" * 5, '"\\\\"', '"[,"']
+)
+@pytest.mark.parametrize("name", ["gold", "info", "zz", "choices"])
+def test_millions_of_values_are_413_before_one_is_built(value: str, name: str) -> None:
+    repeated = ",".join([value] * 1_000_000)
+    body = f'{{"items": [{{"completion": "", "{name}": [{repeated}]}}]}}'.encode()
+    began = time.process_time()
+    problem = refusal(body)
+    assert (problem.status, problem.name) == (413, "too-many-values")
+    assert problem.extra["setting"] == "VERIFIER_MAX_VALUES"
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "body", [b'"' * 2_000_000, b'"' + b'\\"' * 2_000_000, b"[" * 2_000_000, b'"\\' * 2_000_000]
+)
+def test_what_is_no_json_is_found_out_in_time_that_grows_with_its_length(body: bytes) -> None:
+    began = time.process_time()
+    assert refusal(body).status in (413, 422)
+    assert time.process_time() - began < 2
+
+
+def test_texts_full_of_commas_are_not_values() -> None:
+    text = "so, [x, {y}], and " * 20_000
+    batch = decoded({"items": [{"completion": text, "gold": "5"}] * MOST})
+    assert all(isinstance(item, Item) and item.completion == text for item in batch.items)

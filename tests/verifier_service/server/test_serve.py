@@ -5,6 +5,8 @@ import json
 import signal
 import socket
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +93,29 @@ def test_a_body_of_forty_megabytes_is_refused_and_the_connection_lives(http: htt
     assert http.get("/info").json()["pid"] == pid
 
 
+def test_the_process_answers_while_hostile_bodies_come_in(http: httpx.Client) -> None:
+    lists = b'{"items": [{"completion": "", "gold": [' + b",".join([b"[]"] * 5_000_000) + b"]}]}"
+    few = b'{"items": [{"completion": "", "gold": [' + b",".join([b"[]"] * 60_000) + b"]}]}"
+    waits: list[float] = []
+    with ThreadPoolExecutor(1) as sender:
+        sent = [
+            sender.submit(httpx.post, f"{http.base_url}/score", content=body, timeout=60, trust_env=False)
+            for body in (lists, few, lists)
+        ]
+        while not all(one.done() for one in sent):
+            began = time.monotonic()
+            assert http.get("/healthz").status_code == 200
+            waits.append(time.monotonic() - began)
+    refused, judged, again = (one.result() for one in sent)
+    assert (refused.status_code, judged.status_code, again.status_code) == (413, 200, 413)
+    assert refused.json()["setting"] == "VERIFIER_MAX_VALUES"
+    assert judged.json()["results"][0]["error"]["code"] == "invalid_item"
+    # Such a body used to hold the process for 2 to 9 seconds.
+    assert max(waits) < 1.5
+
+
 def test_deep_nesting_is_refused_and_nothing_falls(http: httpx.Client) -> None:
-    for body in (b"[" * 100_000, b'{"items": ' + b'[{"a":' * 100_000):
+    for body in (b"[" * 100_000, b'{"items": ' + b'[{"a":' * 50_000):
         reply = http.post("/score", content=body)
         assert (reply.status_code, reply.headers["content-type"]) == (422, "application/problem+json")
     assert scored(http, {"items": []}).results == []

@@ -1,0 +1,95 @@
+"""Who may come in: requests are counted by their items and their bytes, and turned away beyond a bound.
+
+Whoever comes while there is room is let in, whole, however large; so one item and a batch of hundreds meet
+the same rule, and what is inside is bounded by the limit and one request more.
+"""
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from verifier_service.server.problems import ProblemError
+from verifier_service.server.settings import variable
+
+RETRY_S = 1
+
+
+@dataclass(slots=True)
+class AdmissionStats:
+    """items, bytes and requests are of the moment; refused counts since the start, by reason."""
+
+    items: int = 0
+    bytes: int = 0
+    requests: int = 0
+    overloaded: int = 0
+    draining: int = 0
+
+
+class Admission:
+    """The door of one app. `most_items` and `most_bytes` may be inside before it closes."""
+
+    def __init__(self, most_items: int, most_bytes: int) -> None:
+        self.stats = AdmissionStats()
+        self.draining = False
+        self._most_items = most_items
+        self._most_bytes = most_bytes
+
+    def enter(self) -> "Ticket":
+        """A place inside, to be given back by leaving its context. Raises ProblemError (503)."""
+        self._check()
+        return Ticket(self)
+
+    def _check(self) -> None:
+        if self.draining:
+            self.stats.draining += 1
+            raise _refusal("draining", "the service is about to stop; ask again, or ask another replica")
+        if self.stats.items >= self._most_items:
+            self._refuse(f"{self.stats.items} items are being judged or wait", "queue_items")
+
+    def _check_bytes(self) -> None:
+        if self.stats.bytes > self._most_bytes:
+            self._refuse(f"{self.stats.bytes} bytes of bodies are held", "queue_mb")
+
+    def _refuse(self, what: str, setting: str) -> None:
+        self.stats.overloaded += 1
+        raise _refusal("overloaded", f"{what}; ask again soon, or raise {variable(setting)}")
+
+
+class Ticket:
+    """What one request takes up. `receive` and `admit` may raise ProblemError (503)."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._items = 0
+        self._bytes = 0
+
+    def receive(self, size: int) -> None:
+        """So many bytes more of its body have come."""
+        # A request that is alone is never too large: the limit of a body is another one.
+        alone = self._admission.stats.bytes == self._bytes
+        self._bytes += size
+        self._admission.stats.bytes += size
+        if not alone:
+            self._admission._check_bytes()
+
+    def admit(self, items: int) -> None:
+        """Its items are known now, and are about to be judged."""
+        self._admission._check()
+        self._items += items
+        self._admission.stats.items += items
+
+    def __enter__(self) -> Self:
+        self._admission.stats.requests += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stats = self._admission.stats
+        stats.requests -= 1
+        stats.items -= self._items
+        stats.bytes -= self._bytes
+
+
+def _refusal(name: str, detail: str) -> ProblemError:
+    return ProblemError(503, name, detail, headers={"Retry-After": str(RETRY_S)})

@@ -1,0 +1,65 @@
+"""One request that wants work done: let in, read, admitted with its items, and dropped if its sender is."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from verifier_service.server.admission import Ticket
+from verifier_service.server.body import read_body
+from verifier_service.server.service import Service, check_started, service_of
+
+ResultT = TypeVar("ResultT")
+
+
+class Incoming:
+    """Made by `incoming`. In order: `body`, then `admit`, then `judged`."""
+
+    def __init__(self, request: Request, service: Service, ticket: Ticket) -> None:
+        self.service = service
+        self._request = request
+        self._ticket = ticket
+        self._hung_up = False
+
+    async def body(self) -> bytes:
+        """All of the body. Raises ProblemError where it is too large, too slow or no JSON."""
+        settings = self.service.settings
+        return await read_body(
+            self._request, settings.max_body_bytes, within_s=settings.receive_s, received=self._ticket.receive
+        )
+
+    async def admit(self, items: int) -> None:
+        """Raises ProblemError where there is no room for these items now."""
+        self._ticket.admit(items)
+
+    async def judged(self, work: Awaitable[ResultT]) -> ResultT:
+        """What comes of the work, which is cancelled where the sender hangs up: nobody waits for it."""
+        me = asyncio.current_task()
+        assert me is not None
+        watcher = asyncio.create_task(self._cancel_when_gone(me))
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if self._hung_up and me.uncancel() == 0:
+                self.service.metrics.request_abandoned()
+                raise ClientDisconnect from None
+            raise
+        finally:
+            watcher.cancel()
+
+    async def _cancel_when_gone(self, task: "asyncio.Task[Any]") -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self._hung_up = True
+        task.cancel()
+
+
+@asynccontextmanager
+async def incoming(request: Request) -> AsyncIterator[Incoming]:
+    """Lets a request in and counts what it takes up until it leaves. Raises ProblemError (503)."""
+    service = service_of(request)
+    check_started(service)
+    with service.admission.enter() as ticket:
+        yield Incoming(request, service, ticket)
