@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from types import NoneType
 
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
-from .gold import PreparedGold, final_statement, prepare
+from .gold import INTEGER, PreparedGold, final_statement, prepare
 from .identity import Assumptions
 from .kinds.choices import compare_options
 from .kinds.dispatch import compare
@@ -168,6 +168,9 @@ def _same_trees(a: Reading, b: Reading, rules: Rules, facts: Facts) -> bool:
 
 
 def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
+    if gold.integer is not None and (found := INTEGER.fullmatch(text.strip())) and not facts.choices:
+        if rules.tolerance is None:
+            return _integers(gold.integer, int(found.group()))
     answer = read(final_statement(text))
     if answer.is_blank:
         return no_answer("the box is blank")
@@ -178,6 +181,13 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
         return by_text
     decision = _as_trees(gold, answer, rules, facts, slow_path)
     return _guarded(decision, answer, rules, facts) if decision.is_correct else decision
+
+
+def _integers(gold: int, answer: int) -> Decision:
+    """Two bare integers, the commonest pair of all: nothing else bears on them."""
+    if gold == answer:
+        return correct("exact", "equal exactly")
+    return incorrect("exact", f"{answer} is not {gold}")
 
 
 def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) -> Decision | None:
@@ -334,7 +344,7 @@ def _guarded(decision: Decision, answer: Reading, rules: Rules, facts: Facts) ->
 def _is_echo(answer: Reading, facts: Facts) -> bool:
     if not facts.prompt or len(answer.tokens) < 2 or _is_bare_number(answer.tree):
         return False
-    return answer.tokens in facts.formulas
+    return facts.may_hold(answer.tokens) and answer.tokens in facts.formulas
 
 
 def _is_bare_number(tree: Node | None) -> bool:

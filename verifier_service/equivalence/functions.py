@@ -5,7 +5,7 @@ from flint import fmpq
 from .cursor import PRODUCT, SUM, Cursor
 from .lexer import Refused, Token
 from .literals import number, plain_letter
-from .names import FUNCTION_NAMES, INVERSES
+from .names import FUNCTION_NAMES, INVERSES, SEVERAL_ARGUMENTS
 from .nodes import BigOp, Const, Div, Fn, Mul, Neg, Node, Num, Pow, Seq, Sym
 
 
@@ -110,6 +110,8 @@ def function(p: Cursor, name: str) -> Node:
             p.at += 1
             power = p.exponent()
     args = _arguments(p)
+    if len(args) > 1 and name not in SEVERAL_ARGUMENTS:
+        raise Refused(f"{name} takes one argument")
     if power is not None and isinstance(power, Num) and power.value == -1 and name in INVERSES:
         name, power = INVERSES[name], None
     if name in ("log", "lg", "ln"):

@@ -16,11 +16,15 @@ from .wording import tree_of_words
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _PHRASE = re.compile(
     r"(?:the\s+)?(?:final\s+|correct\s+)?(?:answer|solution|result)s?\s*(?:is|are)?\s*[:：]\s*"
-    r"|the\s+(?:final\s+|correct\s+)?(?:answer|solution|result)s?\s+(?:is|are)\s+",
+    r"|(?<!of )the\s+(?:final\s+|correct\s+)?(?:answer|solution|result)s?\s+(?:is|are)\s+",
     re.IGNORECASE,
 )
 
 
+PROSE_WORDS = 3  # around formulas, in a gold that is none itself
+_FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\[a-zA-Z]+", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z]{2,}")
+INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
 _LEADING_PHRASE = re.compile(
     r"(?:\s|\\[,;:! ]|[$~])*(?:\\text\{\s*)?(?:no\s+)?(?:" + _PHRASE.pattern + ")", re.IGNORECASE
 )
@@ -32,6 +36,7 @@ class PreparedGold:
 
     readings: the main reading first; where a comma may separate thousands or list members, both.
     words: canonical words of a gold that is no formula.  option: the letter of a multiple-choice gold.
+    integer: the value of a gold that is a bare integer of few digits.
     problem: why it cannot be judged, "" where it can.  needs_sympy: only the slow path can read it.
     """
 
@@ -41,6 +46,7 @@ class PreparedGold:
     option: Choice | None
     options: tuple[str, ...]
     kind: str
+    integer: int | None = None
     problem: str = ""
     needs_sympy: bool = False
 
@@ -106,7 +112,9 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
     kind = "choice" if option or options else _kind(main, tree)
     if kind == "words" and is_prose(main.text):
         return _unverifiable(text, main, "the gold is prose")
-    return PreparedGold(text, _readings(text, main), main.words, option, options, kind)
+    bare = INTEGER.fullmatch(main.text)
+    integer = int(bare.group()) if bare else None
+    return PreparedGold(text, _readings(text, main), main.words, option, options, kind, integer)
 
 
 _remembered = lru_cache(maxsize=4096)(_prepare)
@@ -131,7 +139,7 @@ def _kind(main: Reading, tree: Node | None) -> str:
 
 
 def _unverifiable(text: str, main: Reading, problem: str) -> PreparedGold:
-    return PreparedGold(text, (main,), "", None, (), "none", problem)
+    return PreparedGold(text, (main,), "", None, (), "none", problem=problem)
 
 
 def _unparsed(text: str, main: Reading) -> PreparedGold:
@@ -143,9 +151,10 @@ def _unparsed(text: str, main: Reading) -> PreparedGold:
         return PreparedGold(text, (main,), main.words, None, (), "time")
     if main.words and _mostly_letters(main.words):
         return PreparedGold(text, (main,), main.words, None, (), "words")
-    return PreparedGold(
-        text, (main,), "", None, (), "unread", f"the gold cannot be read: {main.refusal}", True
-    )
+    if len(_WORD.findall(_FORMULA.sub(" ", text))) >= PROSE_WORDS:
+        return _unverifiable(text, main, "the gold is prose")
+    problem = f"the gold cannot be read: {main.refusal}"
+    return PreparedGold(text, (main,), "", None, (), "unread", problem=problem, needs_sympy=True)
 
 
 def _mostly_letters(words: str) -> bool:

@@ -15,6 +15,7 @@ FUNCTION_NAMES = {
 }  # fmt: skip
 del FUNCTION_NAMES["gamma"]  # a Greek letter
 INVERSES = {name: f"arc{name}" for name in "sin cos tan cot sec csc sinh cosh tanh".split()}
+SEVERAL_ARGUMENTS = frozenset({"max", "min", "gcd", "lcm", "log"})
 NAMED_CONSTANTS = {
     "pi": "pi",
     "infty": "inf",

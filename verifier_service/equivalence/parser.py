@@ -451,7 +451,7 @@ class Parser(Cursor):
         if unit is not None:
             self.at = end
             return measured(left, unit)
-        words = text.lower().split()
+        words = text.lower().replace("/", " ").split()
         if len(words) <= 3 and all(w.isalpha() for w in words) and not STOP_NOUNS.intersection(words):
             self.at = end
             return Quantity(left, None, " ".join(words))

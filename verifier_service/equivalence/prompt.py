@@ -51,6 +51,7 @@ _ANTIDERIVATIVE = re.compile(
 )
 _DEFINITE = re.compile(r"definite integral|\\int_|\\int\\limits_|定积分", re.IGNORECASE)
 _LETTER = re.compile(r"(?<![A-Za-z\\])([A-Za-z])(?![A-Za-z])")
+_DIGITS = re.compile(r"\d+")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
@@ -115,6 +116,20 @@ class Facts:
         for run in re.findall(r"(?<![A-Za-z\\])[a-z]{2,4}(?![A-Za-z])", _COMMAND.sub(" ", formulas)):
             found.update(run)
         return frozenset(found)
+
+    @cached_property
+    def _without_commas(self) -> str:
+        return self.prompt.replace(",", "")
+
+    def may_hold(self, tokens: tuple[str, ...]) -> bool:
+        """Could a formula of these tokens stand in the prompt? False only where one of its numbers does not.
+
+        Cheap, and exact for prompts in ASCII: most right answers are no echo, and this says so without a parse.
+        """
+        if not self.prompt.isascii():
+            return True
+        digits = (run for token in tokens if token[0].isdigit() for run in _DIGITS.findall(token))
+        return all(run.lstrip("0") in self._without_commas for run in digits)
 
     @cached_property
     def _mathematics(self) -> tuple[str, ...]:

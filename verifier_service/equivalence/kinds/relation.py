@@ -50,6 +50,8 @@ def assignment(node: Node) -> tuple[Node, Node] | None:
     left, right = node.args
     if is_name(left) and not (left.free & right.free and not isinstance(left, Call)):
         return left, right
+    if isinstance(left, Sym) and isinstance(right, Call):
+        return right, left  # n = f(n)
     if isinstance(left, (Sym, Call)):
         return None
     if isinstance(right, Sym) and right.name not in left.free:
