@@ -92,7 +92,7 @@ def is_echo(answer: str, prompt: str) -> bool:
 
 
 def _squeezed(text: str) -> str:
-    return cleaned(text).replace(" ", "")
+    return cleaned(text.replace("\\(", "").replace("\\)", "")).replace(" ", "")
 
 
 def rounds_of(path: Path, seed: int) -> tuple[list[Pair], list[Pair]]:
