@@ -129,6 +129,33 @@ def plan(
         _judge_fit(console, memory, gpu_memory)
 
 
+@app.command()
+def train(
+    overrides: Overrides = None,
+    preset: Preset = None,
+    config: ConfigFile = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the newest checkpoint in `output`.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="One batch: prompts, rewards, memory. Nothing is written.")
+    ] = False,
+) -> None:
+    """Train against a running verifier service (`verifier serve`; `reward.url` or `VERIFIER_URL`).
+
+    Metrics, checkpoints and report go to the folder `output`. Exit codes: 2 wrong use, 3 the service cannot
+    be reached.
+
+    Try: `grpo train --preset single-gpu-0.5b data.train=questions.jsonl --dry-run`
+    """
+    settings = _or_exit(lambda: load_config(preset, config, overrides or []))
+    # Torch takes seconds to import, so nothing but this command does.
+    from grpo_trainer.training import run_training
+
+    code = run_training(settings, Console(), Console(stderr=True), resume=resume, dry_run=dry_run)
+    raise typer.Exit(code)
+
+
 def _judge_fit(console: Console, memory: MemoryPlan | None, gpu_memory: float) -> None:
     if memory is None:
         _exit(["--gpu-memory needs the sizes of the model: set model.path or [model.shape]"])

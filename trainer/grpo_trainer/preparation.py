@@ -51,17 +51,19 @@ def assemble(
     say: Callable[[str], None] = print,
     *,
     resume: bool = False,
+    record: bool = True,
     through: Callable[[Judge], Judging] | None = None,
 ) -> Parts:
     """Loads and checks everything.
 
     judge: open; its owner closes it.  say: told what was found.  resume: from the newest checkpoint in
-    config.output.  through: put between sampler and judge, for experiments with verdicts.
+    config.output.  record: whether anything is written there.  through: put between sampler and judge, for
+    experiments with verdicts.
     Raises PreparationError, DataError, TemplateError, CheckpointError or PolicyError with the fix.
     """
     output = Path(config.output)
     checkpoints = Checkpoints(output / "checkpoints", config.checkpoint.keep)
-    start = _start_of(config, checkpoints, resume)
+    start = _start_of(config, checkpoints, resume=resume, record=record)
     state = read_state(Path(start)) if resume else State()
     judge.expect(state.engine)
     tokenizer = AutoTokenizer.from_pretrained(start)
@@ -80,7 +82,7 @@ def assemble(
     sampler = Sampler(
         engine, through(judge) if through else judge, asked, decoder(tokenizer), config, state.position
     )
-    if not resume:
+    if record and not resume:
         _write_manifest(output, config, judge)
     return Parts(config, policy, engine, tokenizer, judge, sampler, state, checkpoints, output, resume)
 
@@ -141,14 +143,14 @@ def _questions(
     return prepared.asked
 
 
-def _start_of(config: TrainConfig, checkpoints: Checkpoints, resume: bool) -> str | Path:
+def _start_of(config: TrainConfig, checkpoints: Checkpoints, *, resume: bool, record: bool) -> str | Path:
     """Where the weights come from. Raises CheckpointError rather than mix two runs in one folder."""
     newest = checkpoints.newest()
     if resume:
         if newest is None:
             raise CheckpointError(f"no checkpoint in {checkpoints.folder} to go on from: leave out --resume")
         return newest
-    if newest is not None or (Path(config.output) / "metrics.jsonl").exists():
+    if record and (newest is not None or (Path(config.output) / "metrics.jsonl").exists()):
         raise CheckpointError(
             f"{config.output} holds a run already: --resume it, or write this one elsewhere by output=FOLDER"
         )

@@ -16,7 +16,8 @@ from transformers import AddedToken, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokeniz
 
 from grpo_trainer.config import ShapeConfig
 from grpo_trainer.loading import load_config
-from grpo_trainer.rollout.transformers_engine import stop_ids_of
+from grpo_trainer.rollout.engine import Sampling
+from grpo_trainer.rollout.transformers_engine import TransformersEngine, stop_ids_of
 from grpo_trainer.stages.sft import Sft, examples_of, supervise
 
 PAD, END = "<pad>", "<end>"
@@ -24,6 +25,10 @@ CHARACTERS = (*"0123456789+=}", "Ġ")
 LAYOUT = ("<think>", "</think>", "\\boxed{")
 NUMBERS = 100
 UNSEEN = 1000
+WANTED, LOOK_EVERY, LOOK_AT, MOST_STEPS, LONGEST = 0.35, 20, 200, 800, 24
+
+Progress = Callable[[int, float, float], None]
+"""Told the step, its loss, and the share of right answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,11 @@ class Sum:
     def completion(self) -> str:
         """The ones are added, then the tens; the carry is left to the answer."""
         ones, tens = self.left % 10 + self.right % 10, self.left // 10 + self.right // 10
-        return f"<think>{ones} {tens}</think>\\boxed{{{self.gold}}}"
+        return f"<think>{ones} {tens}</think>{self.boxed}"
+
+    @property
+    def boxed(self) -> str:
+        return f"\\boxed{{{self.gold}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +100,43 @@ def make_model(shape: ShapeConfig, seed: int, tokenizer: Any) -> Any:
     return make(config)
 
 
-def make_start(
-    folder: Path, seed: int, *, steps: int, progress: Callable[[int, int, float], None] | None = None
-) -> None:
-    """Writes a checkpoint that has learned the layout, and a part of the arithmetic, into `folder`."""
+def make_start(folder: Path, seed: int, *, progress: Progress | None = None) -> float:
+    """Writes a checkpoint that has the layout, and a part of the arithmetic, into `folder`.
+
+    It stops at a share of right answers that leaves the reinforcement something to do, and something to
+    begin with. Returns that share, on questions of the training.
+    """
     tokenizer = make_tokenizer()
     shape = load_config("tiny-cpu").model.shape
     if shape is None:
         raise ValueError("the preset tiny-cpu has lost its model.shape")
     model = make_model(shape, seed, tokenizer)
-    if not stop_ids_of(model, tokenizer):
-        raise ValueError("the tokenizer names no end")
-    examples = examples_of([encoded(tokenizer, one) for one in sums(seed).seen])
-    for step, loss in enumerate(supervise(model, examples, Sft(steps=steps, seed=seed)), start=1):
-        if progress is not None:
-            progress(step, steps, loss)
+    seen = sums(seed).seen
+    examples = examples_of([encoded(tokenizer, one) for one in seen])
+    accuracy = 0.0
+    for step, loss in enumerate(supervise(model, examples, Sft(steps=MOST_STEPS, seed=seed)), start=1):
+        if step % LOOK_EVERY == 0:
+            accuracy = share_right(model, tokenizer, seen[:LOOK_AT], seed=step)
+            if progress is not None:
+                progress(step, loss, accuracy)
+            if accuracy >= WANTED:
+                break
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return accuracy
+
+
+def share_right(model: Any, tokenizer: Any, some: Sequence[Sum], *, seed: int) -> float:
+    """Share of sampled answers, at temperature 1, that end in the right box."""
+    engine = TransformersEngine(model, stop_ids_of(model, tokenizer))
+    prompts = [encoded(tokenizer, one)[0] for one in some]
+    sampling = Sampling(temperature=1.0, max_tokens=LONGEST, seed=seed)
+    groups = engine.generate(prompts, 1, sampling)
+    right = sum(
+        str(tokenizer.decode(list(group.answers[0].content_ids))).endswith(some[group.place].boxed)
+        for group in groups
+    )
+    return right / len(some)
 
 
 def encoded(tokenizer: Any, one: Sum) -> tuple[Sequence[int], Sequence[int]]:

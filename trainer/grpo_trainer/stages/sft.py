@@ -1,6 +1,5 @@
 """Supervised tuning: the cold start before the reinforcement learning."""
 
-import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ from grpo_trainer.batches import Rows, Sequences, micro_batches
 
 @dataclass(frozen=True, slots=True)
 class Sft:
-    """steps: updates of `batch` examples.  lr: reached after warm-up, then falling to 0 along a cosine."""
+    """steps: updates of `batch` examples.  lr: reached after warm-up, then constant: a rate that falls to 0
+    leaves the weights in a valley so narrow that the first updates of the reinforcement throw them out of it."""
 
     steps: int
     batch: int = 64
@@ -49,8 +49,7 @@ def _loss(model: torch.nn.Module, part: Rows, device: torch.device) -> torch.Ten
 
 
 def _rate(settings: Sft, step: int) -> float:
-    warm = min(step / max(settings.warmup, 1), 1.0)
-    return settings.lr * warm * (1 + math.cos(math.pi * (step - 1) / settings.steps)) / 2
+    return settings.lr * min(step / max(settings.warmup, 1), 1.0)
 
 
 def examples_of(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Sequences:

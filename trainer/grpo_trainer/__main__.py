@@ -1,0 +1,5 @@
+"""`python -m grpo_trainer` is `grpo`."""
+
+from grpo_trainer.cli import app
+
+app()

@@ -1,0 +1,87 @@
+"""The command `grpo train`: what it prints, and how its failures are told."""
+
+from rich.console import Console
+from rich.table import Table
+
+from grpo_trainer.checkpoint import CheckpointError
+from grpo_trainer.config import TrainConfig
+from grpo_trainer.contradictions import advice, missing
+from grpo_trainer.data import DataError
+from grpo_trainer.loading import ConfigError
+from grpo_trainer.loop import Rehearsal, rehearse, train
+from grpo_trainer.observe.live import LiveView
+from grpo_trainer.plan import GIB, memory_plan, shape_of
+from grpo_trainer.policy import PolicyError
+from grpo_trainer.preparation import PreparationError, assemble
+from grpo_trainer.sampling import SamplingError
+from grpo_trainer.templates import TemplateError
+from grpo_trainer.verdicts import Judge, VerdictError
+from verifier_service.client import ServiceError
+
+FINE, WRONG_USE, UNREACHABLE = 0, 2, 3
+SHOWN_ANSWERS = 3
+REFUSALS = (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    PolicyError,
+    PreparationError,
+    SamplingError,
+    TemplateError,
+)
+
+
+def run_training(
+    config: TrainConfig, console: Console, errors: Console, *, resume: bool, dry_run: bool
+) -> int:
+    """Trains, or rehearses one batch; the exit code."""
+    if lacking := missing(config):
+        _tell(errors, *lacking)
+        return WRONG_USE
+    for line in advice(config):
+        console.print(f"[yellow]note:[/yellow] {line}", highlight=False)
+    try:
+        with LiveView(console) as view, Judge(config.reward, view.say) as judge:
+            info = judge.info()
+            view.say(f"verifier {info.version} at {judge.url}, engine {info.engine}")
+            parts = assemble(config, judge, view.say, resume=resume, record=not dry_run)
+            if dry_run:
+                show(console, config, rehearse(parts))
+                return FINE
+            summary = train(parts, view)
+    except (VerdictError, ServiceError) as error:
+        _tell(errors, f"{error}", "is the service up? verifier serve; reward.url or VERIFIER_URL says where")
+        return UNREACHABLE
+    except REFUSALS as error:
+        _tell(errors, *str(error).splitlines())
+        return WRONG_USE
+    console.print(f"{summary.steps} steps. Checkpoint: {summary.checkpoint}. Report: {summary.report}")
+    return FINE
+
+
+def show(console: Console, config: TrainConfig, rehearsal: Rehearsal) -> None:
+    """One batch: prompts and answers as they were, rewards, memory."""
+    for group in rehearsal.drawn.groups[:SHOWN_ANSWERS]:
+        console.rule(f"{group.problem.id}, gold {group.problem.gold}", style="dim")
+        console.print(group.prompt.text, markup=False, highlight=False, end="")
+        console.print(group.texts[0], markup=False, highlight=False, style="bold")
+        verdict = group.verdicts[0]
+        console.print(f"{verdict.outcome.replace('_', ' ')}, reward {verdict.reward}: {verdict.reason}")
+        rewards = " ".join("-" if v.reward is None else f"{v.reward:g}" for v in group.verdicts)
+        console.print(f"rewards of the group: {rewards}", highlight=False)
+    console.rule(style="dim")
+    table = Table("metric", "value", box=None, pad_edge=False)
+    for name, value in rehearsal.metrics.items():
+        table.add_row(name, f"{value:.4g}")
+    console.print(table)
+    shape = shape_of(config)
+    planned = (
+        "" if shape is None else f"; grpo plan says {memory_plan(config, shape).peak / GIB:.2f} without torch"
+    )
+    peak = rehearsal.metrics["memory/peak_gib"]
+    console.print(f"memory: {peak:.2f} GiB at the peak{planned}. {rehearsal.seconds:.1f} s for one batch")
+
+
+def _tell(errors: Console, *lines: str) -> None:
+    for line in lines:
+        errors.print(f"error: {line}", highlight=False, markup=False, soft_wrap=True)
