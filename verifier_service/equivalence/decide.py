@@ -30,15 +30,14 @@ def decide(
     slow_path=False never asks sympy: what only sympy could tell is decided by `rules.on_answer_timeout`.
     """
     golds = [prepare(text, rules) for text in (gold.all_of or gold.any_of)]
-    problem = _problem(golds, every=bool(gold.all_of), slow_path=slow_path)
-    if problem is not None:
-        return problem
+    judged = [prepared for prepared in golds if not _is_unverifiable(prepared, slow_path)]
+    if not judged or (gold.all_of and len(judged) < len(golds)):
+        return _cannot_judge(golds, slow_path)
     if not offered.parts:
         return no_answer(offered.fault or "nothing was offered")
     facts = facts_of(context)
     if gold.all_of:
         return _all_of(golds, offered, rules, facts, slow_path)
-    judged = [prepared for prepared in golds if not _is_unverifiable(prepared, slow_path)]
     best: Decision | None = None
     for prepared in judged:
         decision = _offered_against(prepared, offered, rules, facts, slow_path)
@@ -60,15 +59,13 @@ def _is_unverifiable(prepared: PreparedGold, slow_path: bool) -> bool:
     return bool(prepared.problem)
 
 
-def _problem(golds: list[PreparedGold], *, every: bool, slow_path: bool) -> Decision | None:
-    if not golds:
+def _cannot_judge(golds: list[PreparedGold], slow_path: bool) -> Decision:
+    bad = next((prepared for prepared in golds if _is_unverifiable(prepared, slow_path)), None)
+    if bad is None:
         return unverifiable("there is no gold")
-    bad = [prepared for prepared in golds if _is_unverifiable(prepared, slow_path)]
-    if len(bad) == len(golds) or (bad and every):
-        if not slow_path and bad[0].needs_sympy:
-            return Decision(None, "none", "answer_timeout", code="unverifiable_gold")
-        return unverifiable(bad[0].problem)
-    return None
+    if bad.needs_sympy and not slow_path:
+        return Decision(None, "none", "answer_timeout", code="unverifiable_gold")
+    return unverifiable(bad.problem)
 
 
 # -- what was offered
@@ -111,8 +108,7 @@ def _offered_against(
 ) -> Decision:
     """The last box, or the last boxes together where the gold has as many parts."""
     parts = offered.parts
-    count = _part_count(gold)
-    if len(parts) >= count > 1 and len(parts) > 1:
+    if len(parts) > 1 and len(parts) >= (count := _part_count(gold)) > 1:
         together = _joined(parts[-count:])
         decision = _text_against(gold, together, rules, facts, slow_path)
         if decision.is_correct or count == offered.run:
@@ -168,9 +164,10 @@ def _same_trees(a: Reading, b: Reading, rules: Rules, facts: Facts) -> bool:
 
 
 def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
-    if gold.integer is not None and (found := INTEGER.fullmatch(text.strip())) and not facts.choices:
-        if rules.tolerance is None:
-            return _integers(gold.integer, int(found.group()))
+    if gold.integer is not None and rules.tolerance is None and not facts.choices:
+        bare = INTEGER.fullmatch(text)
+        if bare is not None:
+            return _integers(gold, text, int(bare[bare.lastindex or 1]))
     answer = read(final_statement(text))
     if answer.is_blank:
         return no_answer("the box is blank")
@@ -183,11 +180,11 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
     return _guarded(decision, answer, rules, facts) if decision.is_correct else decision
 
 
-def _integers(gold: int, answer: int) -> Decision:
+def _integers(gold: PreparedGold, text: str, value: int) -> Decision:
     """Two bare integers, the commonest pair of all: nothing else bears on them."""
-    if gold == answer:
-        return correct("exact", "equal exactly")
-    return incorrect("exact", f"{answer} is not {gold}")
+    if value == gold.integer:
+        return correct("text", "equal text") if text == gold.text else correct("exact", "equal exactly")
+    return incorrect("exact", f"{value} is not {gold.integer}")
 
 
 def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) -> Decision | None:

@@ -24,7 +24,8 @@ _PHRASE = re.compile(
 PROSE_WORDS = 3  # around formulas, in a gold that is none itself
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\[a-zA-Z]+", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z]{2,}")
-INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
+_DIGITS = r"\s*([-+]?[0-9]{1,15})\s*"
+INTEGER = re.compile(rf"{_DIGITS}|\s*\${_DIGITS}\$\s*|\s*\\\({_DIGITS}\\\)\s*")
 _LEADING_PHRASE = re.compile(
     r"(?:\s|\\[,;:! ]|[$~])*(?:\\text\{\s*)?(?:no\s+)?(?:" + _PHRASE.pattern + ")", re.IGNORECASE
 )
@@ -113,7 +114,7 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
     if kind == "words" and is_prose(main.text):
         return _unverifiable(text, main, "the gold is prose")
     bare = INTEGER.fullmatch(main.text)
-    integer = int(bare.group()) if bare else None
+    integer = int(bare[bare.lastindex or 1]) if bare else None
     return PreparedGold(text, _readings(text, main), main.words, option, options, kind, integer)
 
 
