@@ -1,5 +1,6 @@
 """One batch in the server process: profiles, deduplication, cache, dispatch, deadline, assembly."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from verifier_service.cache import Cache
 from verifier_service.choosing import Chooser, Chosen, Named
 from verifier_service.engine import engine_fingerprint
 from verifier_service.equivalence import GoldCheck
+from verifier_service.flights import Flights, Landing
 from verifier_service.intake import gold_of, judge_item, question_of
 from verifier_service.judge import TIMEOUT, JudgeItem, Judgement, left_open
 from verifier_service.reading import item_info, item_warnings
@@ -27,6 +29,7 @@ from verifier_service.schema import (
     ScoreResponse,
     Verdict,
 )
+from verifier_service.shared_cache import SharedCache
 from verifier_service.workers import Call, Done, Outcome, WorkerPool
 
 # Codes after which the same item may get a verdict if it is sent again.
@@ -51,12 +54,40 @@ class _Task:
     cached: bool = False
     elapsed_ms: float = 0.0
 
+    @property
+    def is_open(self) -> bool:
+        return self.judgement is None and self.failure is None
+
+    def recalled(self, judgement: Judgement | None) -> bool:
+        """Takes what is known from before, if anything is; whether it is."""
+        self.judgement = judgement
+        self.cached = judgement is not None
+        return self.cached
+
+    def take(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Done):
+            self.judgement = outcome.value
+        else:
+            self.failure = _error(outcome.code, outcome.message)
+
+    def landed(self, landing: Landing) -> None:
+        """Takes what became of an equal item in another request, if it is in time and holds for both."""
+        if not landing.done():
+            self.failure = _error("deadline", "the request's time ended while an equal item was graded")
+        elif (outcome := landing.result()) is not None:
+            self.take(outcome)
+            self.cached = self.judgement is not None
+
+
+_Tasks = dict[bytes, _Task]
+
 
 class Scorer:
     """Scores batches on a pool, in the pool's event loop.
 
     default_profile: of items for which nobody names one; data_sources: profile by an item's `data_source`.
     deadline_s: time of a request that names none, None for no end; max_deadline_s caps what one may name.
+    shared: asked for what is not in `cache`, and told what is judged.
     Raises UnknownProfile where one of these names stands for nothing.
     """
 
@@ -70,8 +101,11 @@ class Scorer:
         data_sources: Mapping[str, str] | None = None,
         deadline_s: float | None = 10.0,
         max_deadline_s: float | None = None,
+        shared: SharedCache | None = None,
     ) -> None:
         self._pool = pool
+        self._shared = shared
+        self._flights = Flights()
         self._cache = cache
         self._chooser = Chooser(profiles, default_profile, data_sources or {})
         self._deadline_s = deadline_s
@@ -135,27 +169,64 @@ class Scorer:
 
     async def _judge(self, batch: "_Batch", deadline: float | None, explain: bool) -> None:
         """Looks every item of the batch up, and sends to the pool what is not known yet."""
-        unknown: dict[bytes, _Task] = {}
-        for key, task in batch.tasks.items():
-            # With explanations nothing is kept and nothing is taken: they are long, and asked for once.
-            task.judgement = None if explain else self._cache.get(key)
-            if task.judgement is None:
-                unknown[key] = task
+        if explain:
+            # Nothing is kept and nothing is taken: explanations are long, and asked for once.
+            await self._run(batch.tasks, deadline, explain=True)
+            return
+        unknown = {key: task for key, task in batch.tasks.items() if not task.recalled(self._cache.get(key))}
+        if unknown and self._shared is not None:
+            unknown = await self._recall_shared(unknown, self._shared)
+        while unknown:
+            unknown = await self._fly(unknown, deadline)
+
+    async def _recall_shared(self, unknown: _Tasks, shared: SharedCache) -> _Tasks:
+        found = await shared.get_many(list(unknown))
+        for (key, task), judgement in zip(unknown.items(), found, strict=True):
+            if judgement is not None and task.recalled(judgement):
+                self._cache.put(key, judgement, _size(judgement))
+        return {key: task for key, task in unknown.items() if task.judgement is None}
+
+    async def _fly(self, unknown: _Tasks, deadline: float | None) -> _Tasks:
+        """Judges what nobody else is judging now and waits for the rest; what is still to be judged then."""
+        mine: _Tasks = {}
+        theirs: dict[bytes, Landing] = {}
+        for key, task in unknown.items():
+            landing = self._flights.join(key)
+            if landing is None:
+                mine[key] = task
             else:
-                task.cached = True
-        calls = [Call("score", (task.item, task.chosen.profile, explain)) for task in unknown.values()]
+                theirs[key] = landing
+        try:
+            if mine:
+                await self._run(mine, deadline)
+        finally:
+            self._flights.land_all(mine)
+        if not theirs:
+            return {}
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        await asyncio.wait(theirs.values(), timeout=left)
+        for key, landing in theirs.items():
+            unknown[key].landed(landing)
+        return {key: unknown[key] for key in theirs if unknown[key].is_open}
+
+    async def _run(self, tasks: _Tasks, deadline: float | None, *, explain: bool = False) -> None:
+        """Has the tasks judged on the pool, and keeps what may be kept."""
+        keys = list(tasks)
+        calls = [Call("score", (task.item, task.chosen.profile, explain)) for task in tasks.values()]
+
+        def tell(place: int, outcome: Outcome) -> None:
+            self._flights.arrived(keys[place], outcome)
+
         started = time.monotonic()
-        outcomes = await self._pool.run(calls, deadline=deadline)
+        outcomes = await self._pool.run(calls, deadline=deadline, on_done=None if explain else tell)
         await self._settle_left_open(calls, outcomes, deadline)
         elapsed_ms = (time.monotonic() - started) * 1000
-        for (key, task), outcome in zip(unknown.items(), outcomes, strict=True):
-            if isinstance(outcome, Done):
-                task.judgement = outcome.value
-                if not explain:
-                    self._keep(key, outcome.value)
-            else:
-                task.failure = _error(outcome.code, outcome.message)
+        for (key, task), outcome in zip(tasks.items(), outcomes, strict=True):
+            task.take(outcome)
+            if task.judgement is None:
                 task.elapsed_ms = elapsed_ms
+            elif not explain:
+                self._keep(key, task.judgement)
 
     async def _settle_left_open(
         self, calls: Sequence[Call], outcomes: list[Outcome], deadline: float | None
@@ -186,6 +257,8 @@ class Scorer:
             return
         by_clock = TIMEOUT in (judgement.error_code, judgement.reason)
         self._cache.put(key, judgement, _size(judgement), ttl_s=TIMEOUT_TTL_S if by_clock else None)
+        if self._shared is not None and not by_clock:
+            self._shared.put(key, judgement)
 
 
 class _Batch:

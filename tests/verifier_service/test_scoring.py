@@ -35,11 +35,23 @@ class StubPool:
         self.answer = answer
         self.asked: list[Call] = []
         self.deadlines: list[float | None] = []
+        self.gate: asyncio.Event | None = None
 
-    async def run(self, calls: Sequence[Call], *, deadline: float | None = None) -> list[Outcome]:
+    async def run(
+        self,
+        calls: Sequence[Call],
+        *,
+        deadline: float | None = None,
+        on_done: Callable[[int, Outcome], None] | None = None,
+    ) -> list[Outcome]:
         self.asked += calls
         self.deadlines += [deadline] if calls else []
-        return [self.answer(call) for call in calls]
+        if self.gate is not None:
+            await self.gate.wait()
+        outcomes = [self.answer(call) for call in calls]
+        for place, outcome in enumerate(outcomes if on_done is not None else ()):
+            cast("Any", on_done)(place, outcome)
+        return outcomes
 
     @property
     def profiles(self) -> list[Profile]:
@@ -355,3 +367,122 @@ def test_golds_are_held_against_the_default_profile_and_their_own_rules() -> Non
     bench = Bench(lambda call: Done(GoldCheck(True, "number", None, "")))
     bench.check([GoldQuery(gold="1"), GoldQuery(gold="2", rules=RulesPatch(gold_from="literal"))])
     assert [call.args[2].gold_from for call in bench.pool.asked] == ["auto", "literal"]
+
+
+def together(bench: Bench, *batches: Sequence[Item], **options: Any) -> list[ScoreResponse]:
+    """The replies to batches that are under way at the same time."""
+
+    async def all_of_them() -> list[ScoreResponse]:
+        bench.pool.gate = asyncio.Event()
+        sent = [asyncio.create_task(bench.scorer.score(batch, **options)) for batch in batches]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        bench.pool.gate.set()
+        return list(await asyncio.gather(*sent))
+
+    return asyncio.run(all_of_them())
+
+
+def test_equal_items_of_requests_under_way_together_are_judged_once() -> None:
+    bench = Bench()
+    both = [item("a"), item("b")]
+    replies = together(bench, both, [item("b"), item("c")], both)
+    assert sorted(str(call.args[0].completion) for call in bench.pool.asked) == ["a", "b", "c"]
+    assert [[result.extracted for result in reply.results] for reply in replies] == [
+        ["a", "b"],
+        ["b", "c"],
+        ["a", "b"],
+    ]
+    assert [[result.cached for result in reply.results] for reply in replies] == [
+        [False, False],
+        [True, False],
+        [True, True],
+    ]
+
+
+@pytest.mark.parametrize("code", ["answer_timeout", "worker_lost", "internal"])
+def test_what_fails_for_all_fails_once(code: Any) -> None:
+    bench = Bench(lambda call: Failed(code, "no"))
+    replies = together(bench, [item("a")], [item("a")])
+    assert [error_code(reply.results[0]) for reply in replies] == [code, code]
+    assert len(bench.pool.asked) == 1
+
+
+@pytest.mark.parametrize("code", ["queue_timeout", "deadline"])
+def test_a_time_that_ended_for_one_request_does_not_end_for_the_other(code: Any) -> None:
+    answers = iter([Failed(code, "late"), Done(RIGHT)])
+    bench = Bench(lambda call: next(answers))
+    replies = together(bench, [item("a")], [item("a")])
+    assert [error_code(reply.results[0]) for reply in replies] == [code, None]
+    assert replies[1].rewards == [1.0]
+
+
+def test_a_request_that_is_abandoned_takes_no_other_with_it() -> None:
+    async def one_of_two() -> ScoreResponse:
+        bench.pool.gate = asyncio.Event()
+        first = asyncio.create_task(bench.scorer.score([item("a"), item("b")]))
+        second = asyncio.create_task(bench.scorer.score([item("b"), item("c")]))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        first.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        bench.pool.gate.set()
+        return await second
+
+    bench = Bench()
+    response = asyncio.run(one_of_two())
+    assert [result.extracted for result in response.results] == ["b", "c"]
+    assert response.rewards == [1.0, 1.0]
+
+
+def test_who_waits_for_an_equal_item_waits_no_longer_than_its_own_time() -> None:
+    async def both() -> ScoreResponse:
+        bench.pool.gate = asyncio.Event()
+        long = asyncio.create_task(bench.scorer.score([item("a")], deadline_s=60))
+        await asyncio.sleep(0)
+        short = await bench.scorer.score([item("a")], deadline_s=0.01)
+        bench.pool.gate.set()
+        assert (await long).rewards == [1.0]
+        return short
+
+    bench = Bench()
+    [result] = asyncio.run(both()).results
+    assert result.error is not None
+    assert (result.error.code, result.error.retryable) == ("deadline", True)
+
+
+class StubShared:
+    """A shared cache in a dictionary, with the few methods that the scorer uses."""
+
+    def __init__(self) -> None:
+        self.kept: dict[bytes, Judgement] = {}
+        self.questions: list[int] = []
+
+    async def get_many(self, keys: Sequence[bytes]) -> list[Judgement | None]:
+        self.questions.append(len(keys))
+        return [self.kept.get(key) for key in keys]
+
+    def put(self, key: bytes, judgement: Judgement) -> None:
+        self.kept[key] = judgement
+
+
+def test_what_another_replica_has_judged_is_asked_for_once_a_batch() -> None:
+    shared = StubShared()
+    Bench(shared=shared).score([item("a"), item("b")])
+    bench = Bench(shared=shared)
+    response = bench.score([item("b"), item("c"), item("a")])
+    assert [call.args[0].completion for call in bench.pool.asked] == ["c"]
+    assert [result.extracted for result in response.results] == ["b", "c", "a"]
+    assert [result.cached for result in response.results] == [True, False, True]
+    bench.score([item("a"), item("b"), item("c")])  # all in memory now
+    assert shared.questions == [2, 3]
+
+
+def test_faults_of_ours_and_words_of_the_clock_are_not_shared() -> None:
+    shared = StubShared()
+    late = replace(RIGHT, reward=0.0, verdict="incorrect", reason="answer_timeout")
+    ours = replace(RIGHT, reward=None, verdict=None, error_code="internal")
+    for judged in (Done(late), Done(ours), Failed("worker_lost", ""), Failed("answer_timeout", "")):
+        Bench(lambda call, judged=judged: judged, shared=shared).score([item("a")])  # type: ignore[misc]
+    assert not shared.kept

@@ -31,6 +31,7 @@ PANELS = {
         "max_deadline_s",
         "cache_mb",
     ),
+    "Redis": ("redis_url", "redis_timeout_s", "redis_ttl_s"),
 }
 OTHER = "Other"
 HELP = """Start the service: POST /score, /golds; docs at /docs.
@@ -117,16 +118,21 @@ def _help(info: Any) -> str:
 def run(settings: type[Any], flags: dict[str, str]) -> None:
     """Starts the service with these flags over the environment, and serves until it is stopped."""
     try:
+        from pydantic_settings import SettingsError
+
+        from verifier_service.rewards.profile import ProfileError, UnknownProfile
         from verifier_service.server.app import ServeError, serve
     except ModuleNotFoundError:
         raise NEEDS_SERVER from None
     try:
         chosen = settings(**{name: _value(settings, name, text) for name, text in flags.items()})
     except ValidationError as fault:
-        raise CommandError("these settings cannot be taken", _faults(fault)) from None
+        raise CommandError("these settings cannot be taken", _faults(fault, settings)) from None
+    except SettingsError as fault:  # a variable that should hold JSON
+        raise CommandError("these settings cannot be taken", str(fault)) from None
     try:
         code = serve(chosen)
-    except (ServeError, ValueError) as fault:  # UnknownProfile and ProfileError are ValueErrors
+    except (ServeError, UnknownProfile, ProfileError) as fault:
         raise CommandError(str(fault)) from None
     if code:
         raise typer.Exit(code)
@@ -144,10 +150,11 @@ def _value(settings: type[Any], name: str, text: str) -> Any:
         ) from None
 
 
-def _faults(error: ValidationError) -> str:
-    """Each fault by its flag; one about several settings at once stands alone."""
+def _faults(error: ValidationError, settings: type[Any]) -> str:
+    """Each fault by its flag and its variable; one about several settings at once stands alone."""
     lines = []
     for fault in error.errors(include_url=False):
         name = str(fault["loc"][0]) if fault["loc"] else ""
-        lines.append(f"{flag(name)}: {fault['msg']}" if name else fault["msg"])
+        told = f"{flag(name)} ({settings.model_config['env_prefix']}{name.upper()}): " if name else ""
+        lines.append(told + str(fault["msg"]))
     return "\n".join(lines)

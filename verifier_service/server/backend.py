@@ -28,6 +28,8 @@ class Figures:
     worker_events: Mapping[str, int] = field(default_factory=dict)  # since the start
     kills: Mapping[str, int] = field(default_factory=dict)  # by reason
     cache: Mapping[str, int] = field(default_factory=dict)
+    shared: Mapping[str, int] = field(default_factory=dict)  # cache in Redis: events since the start
+    redis_up: bool | None = None  # whether Redis answered when last asked; None where there is none
 
 
 class Backend(Protocol):

@@ -1,10 +1,12 @@
 """The backend of a real service: worker pool, cache, profiles and scorer, as the settings say."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from verifier_service.cache import MB, Cache
 from verifier_service.engine import engine_fingerprint
 from verifier_service.judge import Judgement
+from verifier_service.redis_link import RedisLink
 from verifier_service.rewards.profile import Profile, load_profiles
 from verifier_service.schema import (
     GoldQuery,
@@ -19,6 +21,7 @@ from verifier_service.schema import (
 from verifier_service.scoring import Scorer
 from verifier_service.server.backend import Figures
 from verifier_service.server.settings import Settings
+from verifier_service.shared_cache import SharedCache
 from verifier_service.workers import WorkerPool
 
 
@@ -38,6 +41,7 @@ class JudgeBackend:
             recycle_after=settings.recycle_after,
         )
         self._cache: Cache[Judgement] = Cache(settings.cache_mb * MB)
+        self._shared = _shared_cache(settings, self.engine)
         self._scorer = Scorer(
             self._pool,
             self._cache,
@@ -46,6 +50,7 @@ class JudgeBackend:
             data_sources=settings.data_sources,
             deadline_s=settings.deadline_s,
             max_deadline_s=settings.max_deadline_s,
+            shared=self._shared,
         )
 
     @property
@@ -57,6 +62,8 @@ class JudgeBackend:
 
     async def close(self) -> None:
         await self._pool.close()
+        if self._shared is not None:
+            await self._shared.close()
 
     async def score(
         self,
@@ -104,7 +111,17 @@ class JudgeBackend:
                 "entries": cache.entries,
                 "bytes": cache.bytes,
             },
+            shared=asdict(self._shared.stats) if self._shared is not None else {},
+            redis_up=self._shared.up if self._shared is not None else None,
         )
+
+
+def _shared_cache(settings: Settings, engine: str) -> SharedCache | None:
+    if settings.redis_url is None:
+        return None
+    url = settings.redis_url.get_secret_value()
+    reading, writing = (RedisLink(url, settings.redis_timeout_s) for _ in range(2))
+    return SharedCache(reading, writing, engine=engine, ttl_s=settings.redis_ttl_s)
 
 
 def _profile_info(profile: Profile) -> ProfileInfo:

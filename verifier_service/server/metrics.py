@@ -49,6 +49,17 @@ class _FigureCollector(Collector):
         for name, value in figures.cache.items():
             kind = GaugeMetricFamily if name in ("entries", "bytes") else CounterMetricFamily
             yield kind(f"verifier_cache_{name}", f"Cache of results: {name}.", value=value)
+        yield _family(
+            CounterMetricFamily,
+            "verifier_shared_cache",
+            "Cache of results in Redis: items by event.",
+            "event",
+            figures.shared,
+        )
+        redis_up = None if figures.redis_up is None else float(figures.redis_up)
+        yield GaugeMetricFamily(
+            "verifier_redis_up", "1 where Redis answered when last asked.", value=redis_up
+        )
         admission = self._admission
         for name, value in _inside(admission).items():
             yield GaugeMetricFamily(f"verifier_inflight_{name}", f"Requests now inside: {name}.", value=value)
@@ -171,6 +182,7 @@ class Metrics:
             "worker_events": dict(figures.worker_events),
             "kills": dict(figures.kills),
             "cache": dict(figures.cache),
+            "shared_cache": dict(figures.shared),
             "inflight": _inside(self._admission),
         }
 

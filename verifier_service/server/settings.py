@@ -106,6 +106,19 @@ class Settings(BaseSettings):
     cache_mb: int = Field(
         default=256, ge=0, description="Memory for results of items seen before, in MiB; 0: no cache."
     )
+    redis_url: SecretStr | None = Field(
+        default=None,
+        description="Redis that replicas share, such as redis://:PASSWORD@HOST:6379/0; none: each on its own.",
+    )
+    redis_timeout_s: float = Field(
+        default=0.2,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds that Redis may take to answer; a slower one is left alone for a while.",
+    )
+    redis_ttl_s: int = Field(
+        default=604_800, ge=1, description="Seconds for which results are kept in Redis."
+    )
     shutdown_s: float = Field(
         default=10.0, ge=0, description="Seconds that requests in flight may take to finish after SIGTERM."
     )
@@ -119,10 +132,10 @@ class Settings(BaseSettings):
         stripped = value.strip("/")
         return f"/{stripped}" if stripped else ""
 
-    @field_validator("api_key")
+    @field_validator("api_key", "redis_url")
     @classmethod
     def _not_blank(cls, value: SecretStr | None) -> SecretStr | None:
-        """A blank key is no key; it must not become one that an empty header holds."""
+        """A blank secret is none: it must not become one that an empty header holds."""
         return value if value is not None and value.get_secret_value().strip() else None
 
     @model_validator(mode="after")

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from verifier_service.workers.calls import Call, Failed, Outcome
 
 LAST_STRIKE = 3  # two runs in full, the second one alone, then one without the slow path
+OnDone = Callable[[int, Outcome], None]
 Blame = Literal["answer", "worker"]
 
 
@@ -50,10 +51,13 @@ class Task:
 class Batch:
     """The calls of one `run`, in order; `done` is set when every one of them has its outcome."""
 
-    def __init__(self, calls: Sequence[Call], done: "asyncio.Future[None]") -> None:
+    def __init__(
+        self, calls: Sequence[Call], done: "asyncio.Future[None]", on_done: OnDone | None = None
+    ) -> None:
         self.tasks = [Task(self, index, call) for index, call in enumerate(calls)]
         self.waiting = deque(self.tasks)
         self.done = done
+        self._on_done = on_done
         self._outcomes: list[Outcome | None] = [None] * len(calls)
         self._left = len(calls)
 
@@ -69,6 +73,8 @@ class Batch:
     def put(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome
         self._left -= 1
+        if self._on_done is not None:
+            self._on_done(index, outcome)
         if not self._left and not self.done.done():
             self.done.set_result(None)
 

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from verifier_service.workers.batch import Batch, Blame, Task
+from verifier_service.workers.batch import Batch, Blame, OnDone, Task
 from verifier_service.workers.calls import Call, Done, Failed, Outcome, PoolStats
 from verifier_service.workers.handle import NS, Worker
 from verifier_service.workers.spawner import Listeners, Spawner
@@ -127,13 +127,16 @@ class WorkerPool:
 
     # ---------------------------------------------------------------- calls
 
-    async def run(self, calls: Sequence[Call], *, deadline: float | None = None) -> list[Outcome]:
+    async def run(
+        self, calls: Sequence[Call], *, deadline: float | None = None, on_done: OnDone | None = None
+    ) -> list[Outcome]:
         """One outcome per call, in their order, whatever happens to the workers.
 
         deadline: instant of `time.monotonic()` at which what is unfinished fails: "queue_timeout" where it
         never started, "deadline" where it did. A caller that is cancelled abandons its calls.
+        on_done: told each outcome as it comes, with its place.
         """
-        batch = Batch(calls, asyncio.get_running_loop().create_future())
+        batch = Batch(calls, asyncio.get_running_loop().create_future(), on_done)
         if not calls:
             return []
         if self._closing or self._started is None:

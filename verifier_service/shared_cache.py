@@ -1,0 +1,162 @@
+"""Judgements in Redis, behind the memory of each replica. Whatever is wrong with it is a miss, never an error.
+
+A value is JSON behind a checksum over key and text: what is cut short, overwritten or moved to another key
+is not taken. Whoever can write to that Redis on purpose could forge verdicts: keep it to yourself.
+"""
+
+import asyncio
+import logging
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from typing import Any, get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from verifier_service.judge import Judgement
+from verifier_service.redis_link import RedisGone, RedisLink
+from verifier_service.schema import Verdict
+
+PREFIX = b"verifier:1:"
+CHECKSUM_BYTES = 8
+WRITE_AT_ONCE = 512
+MOST_WAITING = 8192
+# One script for a whole batch: a pipeline of as many commands costs this process ten times as much.
+WRITE = """
+for place, key in ipairs(KEYS) do redis.call('SET', key, ARGV[place + 1], 'EX', ARGV[1]) end
+return #KEYS
+"""
+_JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
+_VERDICTS = {None, *get_args(Verdict)}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class SharedStats:
+    """Counts since the start. unasked: Redis was gone a moment before. dropped: not written."""
+
+    hits: int = 0
+    misses: int = 0
+    poisoned: int = 0
+    errors: int = 0
+    unasked: int = 0
+    written: int = 0
+    dropped: int = 0
+
+
+class SharedCache:
+    """For one event loop. engine: replicas of another engine neither see nor overwrite what is kept here.
+
+    reading, writing: links to one Redis, apart, since one that is full can still be read.
+    """
+
+    def __init__(self, reading: RedisLink, writing: RedisLink, *, engine: str, ttl_s: int) -> None:
+        self.stats = SharedStats()
+        self._reading = reading
+        self._writing = writing
+        self._prefix = PREFIX + engine.encode() + b":"
+        self._ttl_s = ttl_s
+        self._waiting: deque[tuple[bytes, Judgement]] = deque()
+        self._writer: asyncio.Task[None] | None = None
+
+    @property
+    def up(self) -> bool:
+        """Whether Redis answered when it was last asked."""
+        return not (self._reading.circuit.failing or self._writing.circuit.failing)
+
+    async def get_many(self, keys: Sequence[bytes]) -> list[Judgement | None]:
+        """What is known under these keys, in one question; all None where Redis does not answer in time."""
+        names = [self._prefix + key for key in keys]
+        asked = not self._reading.circuit.failing
+        try:
+            found: list[Any] = await self._reading.ask(lambda redis: redis.mget(names))
+        except RedisGone as error:
+            if asked:
+                log.warning("the shared cache cannot be read: %s", error)
+            self.stats.errors += asked
+            self.stats.unasked += not asked
+            return [None] * len(keys)
+        return [self._read(name, data) for name, data in zip(names, found, strict=True)]
+
+    def _read(self, name: bytes, data: bytes | None) -> Judgement | None:
+        if data is None:
+            self.stats.misses += 1
+            return None
+        judgement = unpacked(name, data)
+        if judgement is None:
+            self.stats.poisoned += 1
+        else:
+            self.stats.hits += 1
+        return judgement
+
+    def put(self, key: bytes, judgement: Judgement) -> None:
+        """Writes it soon, if Redis lets us. Returns at once."""
+        if len(self._waiting) >= MOST_WAITING:
+            self.stats.dropped += 1
+            return
+        self._waiting.append((self._prefix + key, judgement))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+
+    async def _write(self) -> None:
+        while self._waiting:
+            entries = [self._waiting.popleft() for _ in range(min(WRITE_AT_ONCE, len(self._waiting)))]
+            known = self._writing.circuit.failing
+            try:
+                await self._write_some(entries)
+            except RedisGone as error:
+                if not known:
+                    log.warning("the shared cache cannot be written: %s", error)
+                self.stats.dropped += len(entries) + len(self._waiting)
+                self._waiting.clear()
+            else:
+                self.stats.written += len(entries)
+
+    async def _write_some(self, entries: Sequence[tuple[bytes, Judgement]]) -> None:
+        names = [name for name, _ in entries]
+        values = [packed(name, judgement) for name, judgement in entries]
+        await self._writing.ask(
+            lambda redis: redis.eval(WRITE, len(names), *names, str(self._ttl_s), *values)
+        )
+
+    async def close(self) -> None:
+        """Writes what still waits, and hangs up."""
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
+        await self._reading.close()
+        await self._writing.close()
+
+
+def packed(name: bytes, judgement: Judgement) -> bytes:
+    text: bytes = _JUDGEMENT.dump_json(judgement)
+    return _checksum(name, text) + text
+
+
+def unpacked(name: bytes, data: bytes) -> Judgement | None:
+    """The judgement, None where this is not what `packed` made for this name."""
+    text = data[CHECKSUM_BYTES:]
+    if data[:CHECKSUM_BYTES] != _checksum(name, text):
+        return None
+    try:
+        judgement = _JUDGEMENT.validate_json(text)
+    except ValidationError:
+        return None
+    return judgement if _is_sound(judgement) else None
+
+
+def _is_sound(judgement: Judgement) -> bool:
+    """Whether it is one that a judge could have given."""
+    numbers: chain[Any] = chain((judgement.reward,), judgement.components.values(), judgement.scores.values())
+    return (
+        all(number is None or math.isfinite(number) for number in numbers)
+        and judgement.verdict in _VERDICTS
+        and (judgement.reward is None) == (judgement.error_code is not None)
+    )
+
+
+def _checksum(name: bytes, text: bytes) -> bytes:
+    return blake2b(text, digest_size=CHECKSUM_BYTES, key=blake2b(name, digest_size=32).digest()).digest()
