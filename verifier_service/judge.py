@@ -145,7 +145,7 @@ _WARM_UP = (
     (r"\frac{1}{2}", "0.5", "What is $1 - 0.5$?"),
     (r"x^2 - 1", "(x-1)(x+1)", "Expand $(x-1)(x+1)$."),
     (r"\sqrt{3+2\sqrt2}", r"1+\sqrt 2", ""),
-    (r"\sin^2 x", r"1-\cos^2 x", "Simplify."),
+    (r"\cosh^2 t", r"1+\sinh^2 t", "Simplify."),
     (r"[1, 2)", r"1 \le x < 2", "Solve the inequality."),
     (r"500 cm", "5 m", "How long is it?"),
     (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", "(1, 2)", ""),

@@ -20,7 +20,7 @@ _DAYS_OF_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day, or as much of it as the text gives: "March 5" has no year, "Tuesday" is a weekday alone.
+    """A day, or as much of it as the text gives: "June 9" has no year, "Friday" is a weekday alone.
 
     weekday: 1 Monday to 7 Sunday, kept only where nothing else is known.
     """
@@ -33,7 +33,7 @@ class Date:
 
 @lru_cache(maxsize=2048)
 def parse_date(text: str) -> Date | None:
-    """The day that a whole text names: 2024-03-05, "March 5, 2024", "5 March", 2024年3月5日, "Tue"."""
+    """The day that a whole text names: 2019-06-09, "June 9, 2019", "9 June", 2019年6月9日, "Tue"."""
     if len(text) > MAX_CHARS:
         return None
     words = _plain(text).strip(" .")

@@ -251,7 +251,7 @@ def _answer_trees(answer: Reading, wanted: Node, facts: Facts) -> Iterable[Node]
 
 
 def foreign_numbers(text: str) -> Iterable[str]:
-    """3,5 as a decimal comma (not before exactly three digits); 12,34,567 as lakh grouping."""
+    """8,6 as a decimal comma (not before exactly three digits); 45,67,890 as lakh grouping."""
     sign = text[:1] if text[:1] in "+-" else ""
     groups = text[len(sign) :].split(",")
     if len(groups) < 2 or not all(group.isascii() and group.isdigit() for group in groups):

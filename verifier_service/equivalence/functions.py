@@ -10,7 +10,7 @@ from .nodes import BigOp, Const, Div, Fn, Mul, Neg, Node, Num, Pow, Seq, Sym
 
 
 def argument(p: Cursor) -> Node:
-    """A TeX argument: a group, or one token; of a number only its first digit (\\frac35)."""
+    """A TeX argument: a group, or one token; of a number only its first digit (\\frac47)."""
     token = p.peek()
     if token is None:
         raise Refused("an argument is missing")
@@ -42,7 +42,7 @@ def derivative_or_frac(p: Cursor) -> Node:
 
 
 def _derivative(p: Cursor) -> Node:
-    """\\frac{dy}{dx}: one symbol, not a quotient of products."""
+    """\\frac{dv}{dt}: one symbol, not a quotient of products."""
     names = []
     for _ in range(2):
         p.expect("{")
@@ -76,7 +76,7 @@ def binomial(p: Cursor) -> Node:
 
 
 def raised_binomial(p: Cursor) -> Node:
-    """{}^5C_2, {}_nP_k: the older notation; its raised number comes first."""
+    """{}^9C_4, {}_nP_k: the older notation; its raised number comes first."""
     top = argument(p)
     kind = p.next().value
     if kind not in ("C", "P") or not p.accept("_"):

@@ -95,7 +95,7 @@ class Num(Node):
 
 
 class Based(Node):
-    """A numeral in an explicit base: 101_2."""
+    """A numeral in an explicit base: 1201_3."""
 
     __slots__ = ("base", "digits", "value")
 

@@ -1,6 +1,6 @@
 """Text for sympy: bounds that are checked before any library sees it, and the reading by latex2sympy2.
 
-latex2sympy2 turns what it misreads into products of letters (ELBOW = BELOW) and sums of digits, and sympy
+latex2sympy2 turns what it misreads into products of letters (STOP = POTS) and sums of digits, and sympy
 multiplies out what it is given, so that much is refused here.
 """
 

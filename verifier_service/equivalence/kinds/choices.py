@@ -1,11 +1,11 @@
 """Multiple choice: options by letter, by their text where the item gives it, several at once.
 
-gold       answer             verdict
-B          (B) | \\text{B} | B. the median   correct
-B          b                  correct     case is ignored for one capital A-H
-A, C       C, A | AC          correct
-(C) 42     C | 42             correct
-D          Don't know         incorrect   a letter inside a word is none
+gold       answer                           verdict
+E          (E) | \\mathrm{E} | E. the range  correct
+E          e                                correct     case is ignored for one capital A-H
+B, E       E, B | BE                        correct
+(E) 19     E | 19                           correct
+C          Can't say                        incorrect   a letter inside a word is none
 """
 
 from collections.abc import Callable

@@ -1,12 +1,12 @@
 """Several values: sets and "find all" lists without order, tuples by place, named values by name.
 
 gold              answer                  verdict
-{1,2,3}           3, 2, 1                 correct     a complete list in any order
-(2, 7)            (7, 2)                  incorrect   by place
-(x,y) = (2,-1)    y = -1, x = 2           correct     by name
-x=3 or x=-2       {-2, 3}                 correct
-{3, 5}            {3, 5, 7}               incorrect   complete means no more either
-±57               x = 57 or x = -57       correct
+{4,6,9}           9, 4, 6                 correct     a complete list in any order
+(5, 8)            (8, 5)                  incorrect   by place
+(u,v) = (7,3)     v = 3, u = 7            correct     by name
+t=6 or t=-1       {-1, 6}                 correct
+{4, 9}            {4, 9, 11}              incorrect   complete means no more either
+±23               t = 23 or t = -23       correct
 """
 
 from flint import arb
@@ -70,7 +70,7 @@ def _shared_name(members: list[Node]) -> list[Node]:
 
 
 def named_values(node: Node) -> dict[object, Node] | None:
-    """{name: value} of "x=2, y=-1" or "(x,y)=(2,-1)"; None where the names repeat or are missing."""
+    """{name: value} of "u=7, v=3" or "(u,v)=(7,3)"; None where the names repeat or are missing."""
     if isinstance(node, Rel) and len(node.args) == 2 and node.ops == ("=",):
         names, values = node.args
         if isinstance(names, Seq) and isinstance(values, Seq) and len(names.args) == len(values.args):

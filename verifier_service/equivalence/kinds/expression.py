@@ -1,10 +1,10 @@
 """Expressions with letters: identity, renamed constants, antiderivatives up to a constant.
 
 gold            answer              verdict
-a^2-b^2         (a-b)(a+b)          correct
-sin^2 x + C     -cos^2 x + K        correct     antiderivatives, up to a constant
-x^2/2 + C       x^2/2               incorrect   the gold has its constant, the answer has none
-cx for any c    kx                  correct     an arbitrary constant has no name of its own
+4p^2-q^2        (2p-q)(2p+q)        correct
+cosh^2 t + C    sinh^2 t + K        correct     antiderivatives, up to a constant
+t^4/4 + C       t^4/4               incorrect   the gold has its constant, the answer has none
+at^2 for any a  bt^2                correct     an arbitrary constant has no name of its own
 """
 
 from itertools import permutations

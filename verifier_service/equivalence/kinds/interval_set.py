@@ -1,11 +1,11 @@
 """Sets of real numbers: inequalities, intervals, unions, set-builder. Ends matter.
 
 gold                    answer              verdict
-x < -4                  (-inf, -4)          correct
-(-inf,0) ∪ (0,inf)      x ≠ 0               correct
--2 < a < 2              |a| < 2             correct
-[3, 8)                  (3, 8]              incorrect   other ends
-x < -3                  -2x > 6             incorrect   not solved while the gold is
+t > 6                   (6, inf)            correct
+(-inf,1) ∪ (1,inf)      t ≠ 1               correct
+-7 < t < 7              |t| < 7             correct
+[5, 9)                  (5, 9]              incorrect   other ends
+t < -6                  -3t > 18            incorrect   not solved while the gold is
 """
 
 from dataclasses import dataclass

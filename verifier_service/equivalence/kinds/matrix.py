@@ -1,10 +1,10 @@
 """Matrices and vectors by shape and entry; a column vector may be written as a tuple.
 
 gold                 answer              verdict
-(1 2; 3 4)           [[1,2],[3,4]]       correct
-(1/2 1; 3/2 2)       1/2 (1 2; 3 4)      correct     scalar factors are multiplied in
-(1; 2)               (1, 2)              correct     a vector as a tuple
-(1 2; 3 4)           (1 3; 2 4)          incorrect
+(5 6; 7 8)           [[5,6],[7,8]]       correct
+(3/2 1; 9/2 6)       3/2 (1 2/3; 3 4)    correct     scalar factors are multiplied in
+(4; 9)               (4, 9)              correct     a vector as a tuple
+(5 6; 7 8)           (5 7; 6 8)          incorrect
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def _added(node: Add) -> Matrix | None:
 
 
 def _nested(node: Seq) -> Matrix | None:
-    """[[1,2],[3,4]] by rows; a plain tuple is a column."""
+    """[[5,6],[7,8]] by rows; a plain tuple is a column."""
     if node.is_set or node.is_bare:
         return None
     rows = [arg for arg in node.args if isinstance(arg, Seq)]

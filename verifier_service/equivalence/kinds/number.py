@@ -1,12 +1,13 @@
 """Values: numbers and expressions, with their percent signs, units, currencies, degrees, bases and roundings.
 
 gold        answer            verdict
-35 cm       0.35 m            correct     two units must convert
-12.5%       1/8               correct     equal by value
-34%         34                correct     if the prompt asks for a percent
-2666.7      8000/3            correct     the gold is the rounding of an exact answer
-8000/3      2666.7            incorrect   never the other way round
-101_2       101 | 5           correct | incorrect
+48 mm       4.8 cm            correct     two units must convert
+37.5%       3/8               correct     equal by value
+62%         62                correct     if the prompt asks for a percent
+416.67      1250/3            correct     the gold is the rounding of an exact answer
+1250/3      416.67            incorrect   never the other way round
+210_3       210               correct     the digits in the gold's base
+210_3       21                incorrect   the value in another base
 """
 
 from dataclasses import replace

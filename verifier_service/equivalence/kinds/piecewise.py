@@ -1,9 +1,9 @@
 """Piecewise functions of one variable, compared as functions: at every border, beside it and between.
 
 gold                          answer                        verdict
-|x|                           x if x>=0, otherwise -x       correct
-{x, x>=0; -x, x<0}            {x, x>0; -x, x<=0}            correct     the border value agrees
-{1, x>=0; 0, x<0}             {1, x>0; 0, x<=0}             incorrect   the values at 0 differ
+|t|                           t if t>0, otherwise -t        correct
+{2t, t>=0; -t, t<0}           {2t, t>0; -t, t<=0}           correct     the border value agrees
+{5, t>=0; 3, t<0}             {5, t>0; 3, t<=0}             incorrect   the values at 0 differ
 """
 
 from itertools import pairwise

@@ -1,13 +1,13 @@
 """Equations: assignments by name, everything else by solution set.
 
 gold            answer          verdict
-y = 2x+1        2x+1            correct     the bare right side of a solved gold
-y = 3x          y - 3x = 0      correct     one line, unless the prompt asks for y
-7x+2y = 4       -7x-2y = -4     correct     up to a factor that does not vanish
-x^2 = 9         x = 3           incorrect   another solution set
-5               3+2 = 5         correct     a true chain that ends in the value
-5               6 = 5           incorrect   a false chain
-12              3x = 12         incorrect   neither 12 nor 4
+v = 3t-4        3t-4            correct     the bare right side of a solved gold
+v = 5t          v - 5t = 0      correct     one line, unless the prompt asks for v
+3p+8q = 6       -3p-8q = -6     correct     up to a factor that does not vanish
+t^2 = 16        t = 4           incorrect   another solution set
+9               4+5 = 9         correct     a true chain that ends in the value
+9               8 = 9           incorrect   a false chain
+18              2t = 18         incorrect   neither 18 nor 9
 """
 
 from itertools import pairwise

@@ -1,10 +1,10 @@
 """Residues and ratios.
 
 gold            answer        verdict
-42 (mod 100)    42            correct     a bare number with a modulus is that number
-x = 3 (mod 7)   x = 7k + 3    correct     the family spelled out
-2:3             4:6           correct
-2:3             3:2           incorrect
+17 (mod 50)     17            correct     a bare number with a modulus is that number
+t = 4 (mod 9)   t = 9k + 4    correct     the family spelled out
+5:7             10:14         correct
+5:7             7:5           incorrect
 """
 
 from flint import fmpq
@@ -86,7 +86,7 @@ def compare_residues(gold: Node, answer: Node, frame: Frame) -> Decision:
 
 
 def compare_ratios(gold: Node, answer: Node, frame: Frame) -> Decision:
-    """1:2 is 1/2, not 2:1; 2:4:6 is 1:2:3."""
+    """3:4 is 3/4, not 4:3; 5:10:20 is 1:2:4."""
     if any(isinstance(part, Dots) for node in (gold, answer) for part in node.walk()):
         same = gold.key == answer.key
         return correct("exact", "the same pattern") if same else incorrect("exact", "another pattern")

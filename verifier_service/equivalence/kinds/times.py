@@ -1,8 +1,8 @@
 """Dates, times of day and names of days, where both sides say that they are such.
 
 gold          answer            verdict
-2024-03-05    March 5, 2024     correct
-9:05          09:05             correct     minutes below 60: times where a side or the prompt says so
+2019-06-09    June 9, 2019      correct
+8:15          08:15             correct     minutes below 60: times where a side or the prompt says so
 noon          midnight          incorrect
 """
 

@@ -1,7 +1,7 @@
 """Answers that are words: canonical text, families of meaning, prose, placeholders, option letters.
 
 Strings in, strings out. Everything is matched whole; a phrase inside a longer one never counts
-("not a right triangle" is no right triangle, the B of "BELOW" is no option).
+("not a prime number" is no prime number, the C of "CUBE" is no option).
 """
 
 import re
