@@ -13,6 +13,7 @@ from verifier_service.commands import explain as explain_command
 from verifier_service.commands.check_golds import check_golds as checked_golds
 from verifier_service.commands.console import FINDING, CommandError, console, errors_that_help
 from verifier_service.commands.judging import opened_judge, progress_bar
+from verifier_service.commands.keys import keys
 from verifier_service.commands.options import profile_option, rules_option
 from verifier_service.commands.rows import count_rows, read_rows
 from verifier_service.commands.score import opened, score_rows
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 add_serve(app)
+app.add_typer(keys)
 
 Url = Annotated[
     str | None, typer.Option("--url", metavar="URL", help="Ask this service; without it, judge in process.")

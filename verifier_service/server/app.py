@@ -21,6 +21,7 @@ from verifier_service.server.auth import KeyGate
 from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
 from verifier_service.server.judging import JudgeBackend
+from verifier_service.server.keyring import Keyring
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.openapi import openapi_document
 from verifier_service.server.pages import router as pages
@@ -55,15 +56,17 @@ def create_app(
     """The app with its workers, which are born when it starts up and die when it shuts down.
 
     backend: in place of the real one, for tests. on_failure: called if the workers cannot be started.
-    Raises UnknownProfile or ProfileError where the settings name a profile that is not there.
+    Raises UnknownProfile, ProfileError or KeyFileError where the settings name what is not there.
     """
     settings = settings or Settings()
     backend = backend or JudgeBackend(settings)
     starter = Starter(backend, on_failure)
+    one = None if settings.api_key is None else settings.api_key.get_secret_value()
+    keyring = Keyring(one, settings.keys_file)
     admission = Admission(settings.queue_items, settings.queue_mb * MB)
     metrics = Metrics(backend.figures, lambda: service.ready, admission.stats)
     decoder = Decoder(settings.max_items, settings.max_values)
-    service = Service(settings, backend, starter, decoder, metrics, admission)
+    service = Service(settings, backend, starter, decoder, metrics, admission, keyring)
     app = FastAPI(
         title="Verifier service",
         version=verifier_service.__version__,
@@ -78,8 +81,8 @@ def create_app(
     app.include_router(router)
     app.include_router(pages)
     _add_document(app)
-    if settings.api_key is not None:
-        app.add_middleware(KeyGate, key=settings.api_key.get_secret_value())
+    if keyring.guards:
+        app.add_middleware(KeyGate, keyring=keyring)
     # What is added later stands further out: a refusal is tracked like any other reply.
     app.add_middleware(Tracker, metrics=metrics, routes=KNOWN_PATHS)
     if settings.root_path:
@@ -178,9 +181,9 @@ def _address(listener: socket.socket) -> str:
 
 
 def _warn_if_open(settings: Settings) -> None:
-    if settings.is_public and settings.api_key is None:
+    if settings.is_public and settings.api_key is None and settings.keys_file is None:
         log.warning(
             "LISTENING ON %s WITHOUT AN API KEY: whoever reaches this address can use the service. "
-            "Set VERIFIER_API_KEY, or listen on 127.0.0.1.",
+            "Set VERIFIER_API_KEY or VERIFIER_KEYS_FILE, or listen on 127.0.0.1.",
             settings.host,
         )

@@ -1,26 +1,31 @@
-"""Who may ask: one bearer key, where one is set. Then everything needs it but what is listed here."""
-
-import hmac
+"""Who may ask: holders of a key, where there is one. Then everything needs it but what is listed here."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from verifier_service.server.keyring import Keyring
 from verifier_service.server.paths import route_path
 from verifier_service.server.problems import ProblemError, problem_response, request_id_of
 
 # Probes, the scraper, and pages that show nothing but the source code's own documentation.
 PUBLIC = frozenset({"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"})
 PUBLIC_FOLDER = "/docs/"
+ANYBODY = "anonymous"
 
 
 class KeyGate:
-    """ASGI middleware: 401 without the key. Unknown paths are no exception: deny first, route later."""
+    """ASGI middleware: 401 without a key. Unknown paths are no exception: deny first, route later."""
 
-    def __init__(self, app: ASGIApp, key: str) -> None:
+    def __init__(self, app: ASGIApp, keyring: Keyring) -> None:
         self._app = app
-        self._key = key.encode()
+        self._keyring = keyring
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _is_public(scope) or self._holds_key(scope):
+        if scope["type"] != "http" or _is_public(scope):
+            await self._app(scope, receive, send)
+            return
+        holder = self._holder(scope)
+        if holder is not None:
+            scope.setdefault("state", {})["key"] = holder
             await self._app(scope, receive, send)
             return
         problem = ProblemError(
@@ -31,12 +36,18 @@ class KeyGate:
         )
         await problem_response(problem, request_id_of(scope))(scope, receive, send)
 
-    def _holds_key(self, scope: Scope) -> bool:
+    def _holder(self, scope: Scope) -> str | None:
         sent = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(sent) != 1:
-            return False
+            return None
         scheme, _, key = sent[0].strip().partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(key.strip(), self._key)
+        return self._keyring.holder(key.strip()) if scheme.lower() == b"bearer" else None
+
+
+def holder_of(scope: Scope) -> str:
+    """Name of the key that opened the door to this request."""
+    name = scope.get("state", {}).get("key", ANYBODY)
+    return name if isinstance(name, str) else ANYBODY
 
 
 def _is_public(scope: Scope) -> bool:

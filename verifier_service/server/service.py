@@ -7,6 +7,7 @@ from starlette.requests import Request
 from verifier_service.server.admission import Admission
 from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
+from verifier_service.server.keyring import Keyring
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.problems import ProblemError
 from verifier_service.server.settings import Settings
@@ -22,6 +23,7 @@ class Service:
     decoder: Decoder
     metrics: Metrics
     admission: Admission
+    keyring: Keyring
 
     @property
     def ready(self) -> bool:

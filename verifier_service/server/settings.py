@@ -3,10 +3,12 @@
 import ipaddress
 import os
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from verifier_service.server.secret_files import SecretFiles
 
 ENV_PREFIX = "VERIFIER_"
 
@@ -37,6 +39,10 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(
         default=None,
         description="Key that callers must send as `Authorization: Bearer KEY`; none: open to all.",
+    )
+    keys_file: Path | None = Field(
+        default=None,
+        description="File of API keys by name (`verifier keys`), read again when it changes.",
     )
     workers: int = Field(
         default_factory=usable_cores,
@@ -125,6 +131,13 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least level of log lines. Texts of completions are never logged."
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then variables, then secrets in files."""
+        return sources["init_settings"], sources["env_settings"], SecretFiles(settings_cls)
 
     @field_validator("root_path")
     @classmethod

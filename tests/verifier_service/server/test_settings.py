@@ -56,6 +56,21 @@ def test_the_key_is_not_shown() -> None:
     assert "hush" not in repr(Settings(api_key="hush"))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["api_key", "redis_url"])
+def test_a_secret_may_stand_in_a_file(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    monkeypatch.setenv(f"{variable(name)}_FILE", str(file))
+    with pytest.raises(ValueError, match="cannot be read"):
+        Settings()
+    file.write_text("\n")
+    with pytest.raises(ValueError, match="holds nothing"):
+        Settings()
+    file.write_text("hush\n")
+    assert getattr(Settings(), name).get_secret_value() == "hush"
+    monkeypatch.setenv(variable(name), "other")
+    assert getattr(Settings(), name).get_secret_value() == "other"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
