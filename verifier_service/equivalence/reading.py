@@ -74,6 +74,8 @@ _WRAPPED_WORDS = re.compile(
 
 def plain_text(text: str) -> str:
     """Clean text without the markup of words: what options, dates and phrases are read from."""
+    if "\\" not in text and "~" not in text:
+        return " ".join(text.split())
     for space in _SPACES:
         text = text.replace(space, " ")
     return " ".join(_WRAPPED_WORDS.sub(r"\1", text).split())
