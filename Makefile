@@ -14,13 +14,16 @@ export MATH_DATA_DIR ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check serve bench format lock trainer containers clean
+.PHONY: help demo train-demo test check serve bench format lock trainer containers clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.server ## Start the judge, score the shipped rollouts over HTTP, show the verdicts
 	@$(BIN)/python examples/demo/run.py $(DEMO_ARGS)
+
+train-demo: $(VENV)/.trainer ## Train a tiny model on the CPU against the live judge; it gets better as you watch
+	@$(BIN)/python examples/train_demo/run.py $(TRAIN_DEMO_ARGS)
 
 test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
 	$(BIN)/python -m pytest -rs -m "not containers" $(PYTEST_ARGS)

@@ -16,9 +16,10 @@ from transformers import AddedToken, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokeniz
 
 from grpo_trainer.config import ShapeConfig
 from grpo_trainer.loading import load_config
-from grpo_trainer.rollout.engine import Sampling
+from grpo_trainer.rollout.engine import Engine, Sampling
 from grpo_trainer.rollout.transformers_engine import TransformersEngine, stop_ids_of
 from grpo_trainer.stages.sft import Sft, examples_of, supervise
+from grpo_trainer.verdicts import Judging
 
 PAD, END = "<pad>", "<end>"
 CHARACTERS = (*"0123456789+=}", "Ġ")
@@ -137,6 +138,21 @@ def share_right(model: Any, tokenizer: Any, some: Sequence[Sum], *, seed: int) -
         for group in groups
     )
     return right / len(some)
+
+
+def accuracy_by_judge(
+    engine: Engine, judge: Judging, tokenizer: Any, some: Sequence[Sum], *, seed: int
+) -> float:
+    """Share of sampled answers, at temperature 1, that the verifier finds right: one answer a question."""
+    sampling = Sampling(temperature=1.0, max_tokens=LONGEST, seed=seed)
+    pending = []
+    for group in engine.generate([encoded(tokenizer, one)[0] for one in some], 1, sampling):
+        one = some[group.place]
+        completion = tokenizer.decode(list(group.answers[0].content_ids))
+        pending.append(judge.submit([{"prompt": one.question, "gold": one.gold, "completion": completion}]))
+    verdicts = [verdict for future in pending for verdict in future.result()]
+    decided = [verdict for verdict in verdicts if verdict.outcome != "no_verdict"]
+    return sum(verdict.outcome == "right" for verdict in decided) / len(decided)
 
 
 def encoded(tokenizer: Any, one: Sum) -> tuple[Sequence[int], Sequence[int]]:
