@@ -1,9 +1,8 @@
 """The command `verifier`. Only options are declared here; what the commands do is in `commands`."""
 
-import json
-from collections.abc import Sequence
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,8 +10,14 @@ import verifier_service
 from verifier_service.commands import check_cases as cases_command
 from verifier_service.commands import explain as explain_command
 from verifier_service.commands.check_golds import check_golds as checked_golds
-from verifier_service.commands.console import FINDING, CommandError, console, errors_that_help
-from verifier_service.commands.judging import opened_judge, progress_bar
+from verifier_service.commands.console import (
+    FINDING,
+    STDOUT,
+    console,
+    errors_that_help,
+    write_json,
+)
+from verifier_service.commands.judging import longest_deadline, opened_judge, progress_bar
 from verifier_service.commands.keys import keys
 from verifier_service.commands.options import profile_option, rules_option
 from verifier_service.commands.rows import count_rows, read_rows
@@ -42,6 +47,12 @@ Url = Annotated[
 ProfileName = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile by name, or a file PROFILE.toml.")
 ]
+Profiles = Annotated[
+    Path | None,
+    typer.Option(
+        "--profiles", metavar="DIR", exists=True, file_okay=False, help="Folder with profiles of your own."
+    ),
+]
 RuleSettings = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,13 +60,17 @@ RuleSettings = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Worker processes in process; one per core by default.")
+    int | None,
+    typer.Option("--workers", metavar="N", min=1, help="Processes that judge; by default one per core."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables, only errors.")]
 DataFile = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="JSON lines or parquet.")
 ]
-JsonOut = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the report as JSON.")]
+JsonOut = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="OUT", help='Write the report as JSON; "-" prints it in place of tables.'),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -81,14 +96,18 @@ def score(
     ],
     url: Url = None,
     profile: ProfileName = None,
+    profiles: Profiles = None,
     rule: RuleSettings = None,
-    batch: Annotated[int, typer.Option(min=1, max=4096, help="Rows per request.")] = 256,
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", min=1, max=4096, help="Rows per request.")
+    ] = 256,
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> None:
     """Score a file of completions; started again with the same OUT, it goes on where it stopped.
 
     A row is an item of POST /score: completion, gold, and what else is known (docs/api.md).
+    Exit code 1: some rows could not be judged; OUT says why.
 
         verifier score rollouts.jsonl -o scored.jsonl --profile r1-zero
     """
@@ -97,27 +116,40 @@ def score(
         total = count_rows(file)
         with (
             opened(out) as ledger,
-            opened_judge(url, workers=workers) as judge,
+            opened_judge(url, workers=workers, profiles=profiles) as judge,
             progress_bar("scoring", total, quiet=quiet) as progress,
         ):
+            deadline_s = longest_deadline(judge, url)
             score_rows(
                 read_rows(file),
                 ledger,
-                lambda items: judge.score(items, profile=named, rules=rules),
+                lambda items: judge.score(items, profile=named, rules=rules, deadline_s=deadline_s),
                 batch=batch,
                 progress=progress,
             )
         show_summary(ledger.summary, console(quiet=quiet))
+        if ledger.summary.errors:
+            raise typer.Exit(FINDING)
 
 
 @app.command()
 def explain(
-    gold: Annotated[str, typer.Argument(help="The reference answer.")],
-    completion: Annotated[str, typer.Argument(help="What the model wrote.")],
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The reference answer.")],
+    completion: Annotated[
+        str, typer.Argument(metavar="COMPLETION", help='What the model wrote; "-" reads it from stdin.')
+    ],
     prompt: Annotated[
-        str | None, typer.Option(help="The question: units, percent, order are told by it.")
+        str | None,
+        typer.Option("--prompt", metavar="TEXT", help="The question: it tells units, percent, order."),
+    ] = None,
+    prefilled_think: Annotated[
+        bool, typer.Option("--prefilled-think", help="The opening think tag stood in the prompt.")
+    ] = False,
+    language: Annotated[
+        str | None, typer.Option("--language", metavar="CODE", help="Language asked for, such as en.")
     ] = None,
     profile: ProfileName = None,
+    profiles: Profiles = None,
     rule: RuleSettings = None,
     url: Url = None,
 ) -> None:
@@ -125,12 +157,20 @@ def explain(
 
     verifier explain '\frac{1}{2}' 'So we get \boxed{0.5}.'
     """
-    item = {"completion": completion, "gold": gold, "prompt": prompt}
-    with errors_that_help(), opened_judge(url, workers=1) as judge:
-        response = judge.score(
-            [item], profile=profile_option(profile), rules=rules_option(rule or []), explain=True
-        )
-        explain_command.show(response.results[0], console())
+    item = {
+        "completion": sys.stdin.read() if completion == "-" else completion,
+        "gold": gold,
+        "prompt": prompt,
+        "prefilled_think": prefilled_think,
+        "language": language,
+    }
+    with errors_that_help():
+        named, rules = profile_option(profile), rules_option(rule or [])
+        with opened_judge(url, profiles=profiles) as judge:
+            result = judge.score([item], profile=named, rules=rules, explain=True).results[0]
+        explain_command.show(result, console())
+        if result.error is not None:
+            raise typer.Exit(FINDING)
 
 
 @app.command("check-golds")
@@ -146,7 +186,9 @@ def check_golds(
 ) -> None:
     """Check which golds of a data file can be judged, and why the others cannot.
 
-    verifier check-golds train.jsonl --gold answer
+    Exit code 1: some cannot. Golds are looked for under the names that POST /score knows.
+
+        verifier check-golds train.parquet --gold reward_model.ground_truth
     """
     with errors_that_help():
         total = count_rows(file)
@@ -156,15 +198,18 @@ def check_golds(
         ):
             report = checked_golds(read_rows(file), judge.check_golds, name=gold, progress=progress)
         if json_out is not None:
-            _write(json_out, report.as_dict())
-        show_golds(report, console(quiet=quiet))
+            write_json(report.as_dict(), json_out)
+        show_golds(report, console(quiet=quiet or json_out == STDOUT))
         if report.refused:
             raise typer.Exit(FINDING)
 
 
 @app.command("check-cases")
 def check_cases(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", exists=True, dir_okay=False, help="Labelled cases, JSON lines."),
+    ],
     url: Url = None,
     json_out: JsonOut = None,
     workers: Workers = None,
@@ -172,7 +217,7 @@ def check_cases(
 ) -> None:
     """Hold labelled cases against the judge: right, false positive, false negative, null, by kind.
 
-    With --url also checks that one process of the service lives through all of them.
+    Exit code 1: a case was missed that is not debatable, or the judge did not live through all of them.
 
         verifier check-cases tests/cases/*.jsonl
     """
@@ -180,27 +225,15 @@ def check_cases(
         found = cases_command.read(files)
         with (
             opened_judge(url, workers=workers) as judge,
-            progress_bar("checking", len(found), quiet=quiet) as progress,
+            progress_bar("judging", len(found), quiet=quiet) as progress,
         ):
             report = cases_command.check(found, judge, url, progress)
         if json_out is not None:
-            cases_command.write(report, json_out)
-        cases_command.show(report, console(quiet=quiet))
+            write_json(report.as_dict(), json_out)
+        cases_command.show(report, console(quiet=quiet or json_out == STDOUT))
         if report.found_fault:
             raise typer.Exit(FINDING)
 
 
-def _write(path: Path, report: dict[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
-    except OSError as fault:
-        raise CommandError(f"cannot write {path}: {fault.strerror}") from None
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script."""
-    app(args=list(arguments) if arguments is not None else None)
-
-
 if __name__ == "__main__":
-    main()
+    app()

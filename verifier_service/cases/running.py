@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from verifier_service.cases.asking import Judge, ask
 from verifier_service.cases.grading import Graded, grade, worst
@@ -34,6 +35,14 @@ def run_cases(cases: Sequence[Case], judge: Judge, processes: Processes, progres
     return Report([(case, endings[place]) for place, case in enumerate(cases)], runner.pids, runner.notes)
 
 
+def processes_behind(judge: Judge, url: str | None) -> Processes:
+    """This process's own workers, or those of the service at `url` if it runs on this machine."""
+    if url is None:
+        return Processes.own()
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    return Processes.of_service(judge.info().pid, parts.port or (443 if parts.scheme == "https" else 80))
+
+
 def _requests(cases: Sequence[Case]) -> list[list[int]]:
     """Places of the cases that go together, plain ones first: they warm the workers up."""
     plain = [place for place, case in enumerate(cases) if not case.goes_alone]
@@ -47,6 +56,7 @@ class Runner:
 
     judge: Judge
     processes: Processes
+    budget_s: float = BATCH_BUDGET_S
     pids: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -55,6 +65,7 @@ class Runner:
         for folder in self._folders():
             if (folder / MARKER).exists():
                 raise CaseError(f"{folder / MARKER} is there before anything ran; remove it")
+        self.budget_s = min(BATCH_BUDGET_S, self.judge.info().limits.max_deadline_s)
         self.judge.score([])  # the first request may have to wait for the workers to start
         self._pid()
 
@@ -62,7 +73,7 @@ class Runner:
         if len(group) == 1 and group[0].goes_alone:
             return [self._watched(group[0])]
         items = [labelled.item for case in group for labelled in case.labelled]
-        results = self.judge.score(items, deadline_s=BATCH_BUDGET_S).results
+        results = self.judge.score(items, deadline_s=self.budget_s).results
         self._pid()
         # A plain case is one item: the n-th result is the n-th case's.
         numbered = [result.model_copy(update={"index": 0}) for result in results]

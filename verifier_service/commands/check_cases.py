@@ -1,9 +1,7 @@
 """`verifier check-cases`: labelled cases held against a judge, counted by kind, every miss listed."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
@@ -11,8 +9,7 @@ from rich.text import Text
 
 from verifier_service import cases
 from verifier_service.cases.asking import Judge
-from verifier_service.cases.processes import Processes
-from verifier_service.cases.running import Progress, run_cases
+from verifier_service.cases.running import Progress, processes_behind, run_cases
 from verifier_service.commands.console import CommandError, one_line
 
 COUNTS = ("total", "right", "false_positive", "false_negative", "null")
@@ -29,23 +26,9 @@ def read(paths: Sequence[Path]) -> list[cases.Case]:
 def check(found: Sequence[cases.Case], judge: Judge, url: str | None, progress: Progress) -> cases.Report:
     """Runs the cases; a service on this machine is watched by its processes, as the own workers are."""
     try:
-        return run_cases(found, judge, _processes(judge, url), progress)
+        return run_cases(found, judge, processes_behind(judge, url), progress)
     except cases.CaseError as fault:
         raise CommandError(str(fault)) from None
-
-
-def _processes(judge: Judge, url: str | None) -> Processes:
-    if url is None:
-        return Processes.own()
-    parts = urlsplit(url)
-    return Processes.of_service(judge.info().pid, parts.port or (443 if parts.scheme == "https" else 80))
-
-
-def write(report: cases.Report, path: Path) -> None:
-    try:
-        path.write_text(json.dumps(report.as_dict(), indent=2) + "\n", encoding="utf-8")
-    except OSError as fault:
-        raise CommandError(f"cannot write {path}: {fault.strerror}") from None
 
 
 def show(report: cases.Report, screen: Console) -> None:

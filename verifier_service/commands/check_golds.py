@@ -1,5 +1,6 @@
 """`verifier check-golds`: which golds of a data file can be judged, and why the others cannot."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from verifier_service.commands.console import CommandError
-from verifier_service.commands.rows import Row
+from verifier_service.commands.rows import Row, of_a_row
 from verifier_service.schema import GOLD_NAMES, PROMPT_NAMES, GoldResult, GoldsResponse
 
 Query = dict[str, Any]
@@ -43,7 +44,7 @@ class GoldReport:
             "kinds": dict(self.judged.most_common()),
             "codes": dict(Counter(refused.code for refused in self.refused).most_common()),
             "refused": [
-                {"index": one.index, "gold": one.gold, "code": one.code, "reason": one.reason}
+                {"index": one.index, "gold": _plain(one.gold), "code": one.code, "reason": one.reason}
                 for one in self.refused
             ],
         }
@@ -64,6 +65,7 @@ def check_golds(
             raise CommandError(f"no gold in the first {len(group)} rows", _hint(group[0], name))
         _check(group, [gold for _, gold in golds], checking, report)
         progress(len(group))
+    report.refused.sort(key=lambda refused: refused.index)
     return report
 
 
@@ -83,7 +85,7 @@ def _note(row: Row, gold: Any, result: GoldResult, report: GoldReport) -> None:
     if result.ok:
         report.judged[result.kind or "unknown"] += 1
     else:
-        report.refused.append(Refused(row.number, gold, result.code or "unknown", result.reason))
+        report.refused.append(Refused(row.number, gold, result.code or "unknown", of_a_row(result.reason)))
 
 
 def _query(row: Row, gold: Any) -> Query:
@@ -108,6 +110,11 @@ def _first(value: dict[str, Any], names: Sequence[str]) -> tuple[bool, Any]:
         if name in value:
             return True, value[name]
     return False, None
+
+
+def _plain(gold: Any) -> Any:
+    """The gold as JSON has room for it: NaN and infinity as text."""
+    return json.loads(json.dumps(gold), parse_constant=str)
 
 
 def _hint(row: Row, name: str | None) -> str:

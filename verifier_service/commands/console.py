@@ -1,9 +1,11 @@
 """What the commands say and how they end: tables on stdout, progress and errors on stderr, exit codes."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -12,6 +14,7 @@ from rich.text import Text
 FINE, FINDING, WRONG_USE, UNREACHABLE = 0, 1, 2, 3
 # A file or a pipe has no width of its own; a terminal and COLUMNS have.
 WIDTH_OF_A_PIPE = 120
+STDOUT = Path("-")
 
 
 class CommandError(Exception):
@@ -46,6 +49,18 @@ def stop(error: CommandError) -> NoReturn:
     for line in error.hint.splitlines():
         screen.print(Text(f"       {line}"), soft_wrap=True)
     raise typer.Exit(error.exit_code)
+
+
+def write_json(report: dict[str, Any], path: Path) -> None:
+    """The report of a command into the file that `--json` names; "-" is stdout."""
+    text = json.dumps(report, indent=2, default=str)
+    if path == STDOUT:
+        typer.echo(text)
+        return
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise CommandError(f"cannot write {path}: {fault.strerror}") from None
 
 
 def printable(text: str) -> str:

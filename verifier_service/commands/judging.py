@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -27,42 +26,52 @@ if TYPE_CHECKING:
 def opened_judge(
     url: str | None, *, workers: int | None = None, profiles: Path | None = None
 ) -> "Iterator[Client | LocalClient]":
-    """The service at `url`, or judges in process; whatever goes wrong ends as a CommandError."""
-    with _faults_of_a_judge(url):
-        if url is not None:
-            with Client(url) as client:
-                client.info()  # a service that cannot be reached is said at once
-                yield client
-            return
-        with _local(workers, profiles) as local:
-            yield local
+    """The service at `url`, or judges in process; what a user can put right ends as a CommandError."""
+    if url is not None:
+        for option, value in (("--workers", workers), ("--profiles", profiles)):
+            if value is not None:
+                raise CommandError(f"{option} is for judging in process; the service at --url has its own")
+    with _in_process(workers, profiles) if url is None else _at(url) as judge:
+        yield judge
 
 
 @contextmanager
-def _local(workers: int | None, profiles: Path | None) -> "Iterator[LocalClient]":
+def _at(url: str) -> Iterator[Client]:
+    try:
+        client = Client(url)
+    except ValueError as fault:
+        raise CommandError(str(fault)) from None
+    try:
+        with client:
+            client.info()  # a service that cannot be reached is said at once
+            yield client
+    except ServiceUnreachable as fault:
+        raise CommandError(str(fault), f"Is it up? curl {client.url}/readyz", UNREACHABLE) from None
+    except ServiceError as fault:
+        raise CommandError(str(fault)) from None
+
+
+@contextmanager
+def _in_process(workers: int | None, profiles: Path | None) -> "Iterator[LocalClient]":
     try:
         from verifier_service.local import LocalClient
+        from verifier_service.rewards.profile import ProfileError, UnknownProfile
+        from verifier_service.workers import PoolStartError
     except ModuleNotFoundError as missing:
         raise CommandError(
             f"judging in process needs {missing.name}, which this installation of the client lacks",
             'Either pip install "verifier-service[server]", or name a service: --url http://HOST:8000',
         ) from None
-    with LocalClient(workers, profiles=profiles) as local:
-        yield local
-
-
-@contextmanager
-def _faults_of_a_judge(url: str | None) -> Iterator[None]:
     try:
-        yield
-    except ServiceUnreachable as fault:
-        raise CommandError(str(fault), f"Is it up? curl {url}/readyz", UNREACHABLE) from None
-    except ServiceError as fault:
+        with LocalClient(workers, profiles=profiles) as local:
+            yield local
+    except (UnknownProfile, ProfileError, PoolStartError) as fault:
         raise CommandError(str(fault)) from None
-    except ValidationError as fault:
-        raise CommandError("the request cannot be taken", str(fault)) from None
-    except ValueError as fault:  # UnknownProfile, ProfileError, a URL that is none
-        raise CommandError(str(fault)) from None
+
+
+def longest_deadline(judge: "Client | LocalClient", url: str | None) -> float | None:
+    """Seconds that a batch of a file may take: nobody waits for its single items."""
+    return None if url is None else judge.info().limits.max_deadline_s
 
 
 @contextmanager
@@ -76,9 +85,8 @@ def progress_bar(title: str, total: int | None, *, quiet: bool) -> "Iterator[Adv
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=screen, transient=True, disable=quiet or not screen.is_terminal
-    ) as progress:
+    silent = quiet or not screen.is_terminal
+    with Progress(*columns, console=screen, transient=True, disable=silent) as progress:
         yield Advance(progress, title, total)
 
 

@@ -38,16 +38,23 @@ def rules_option(settings: Sequence[str]) -> RulesPatch | None:
             raise CommandError(
                 f'"{setting}" is no rule', "Rules are given as NAME=VALUE: --rule echo_guard=false"
             )
-        name, dot, part = path.partition(".")
-        _known_rule(name)
-        if dot:
-            patch.setdefault(name, {})[part] = _value(text)
-        else:
-            patch[name] = _value(text)
+        _set(patch, path, _value(text))
     try:
         return RulesPatch.model_validate(patch)
     except ValidationError as fault:
         raise CommandError("these rules cannot be taken", _faults(fault)) from None
+
+
+def _set(patch: dict[str, Any], path: str, value: Any) -> None:
+    name, dot, part = path.partition(".")
+    _known_rule(name)
+    if not dot:
+        patch[name] = value
+        return
+    inside = patch.setdefault(name, {})
+    if not isinstance(inside, dict):
+        raise CommandError(f"{name} is given both whole and in parts")
+    inside[part] = value
 
 
 def _known_rule(name: str) -> None:

@@ -1,6 +1,7 @@
 """Rows of a data file, one at a time: JSON lines or parquet."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from verifier_service.commands.console import CommandError
 
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 PARQUET_BATCH = 1024
+_PLACE = re.compile(r"\b(?:items|golds)\[\d+\](?P<inside>\.)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ def count_rows(path: Path) -> int:
         return int(_parquet_file(path).metadata.num_rows)
     with path.open("rb") as lines:
         return sum(1 for line in lines if line.strip())
+
+
+def of_a_row(message: str) -> str:
+    """A message about `items[3].gold` as one about `gold`: a place in a request is none in the file."""
+    return _PLACE.sub(lambda place: "" if place["inside"] else "the row", message)
 
 
 def _is_parquet(path: Path) -> bool:

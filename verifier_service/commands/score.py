@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from verifier_service.commands.console import CommandError
-from verifier_service.commands.rows import Row
+from verifier_service.commands.rows import Row, of_a_row
 from verifier_service.schema import Result, ScoreResponse
 
 Record = dict[str, Any]
@@ -26,6 +26,7 @@ class Summary:
 
     verdicts: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)  # by code: the first row that has it
     warnings: Counter[str] = field(default_factory=Counter)
     rewards: int = 0
     reward_sum: float = 0.0
@@ -34,7 +35,9 @@ class Summary:
         self.verdicts[record["verdict"] or "no verdict"] += 1
         self.warnings.update(record["warnings"])
         if record.get("error"):
-            self.codes[record["error"]["code"]] += 1
+            code = record["error"]["code"]
+            self.codes[code] += 1
+            self.examples.setdefault(code, f"row {record['index']}: {record['error']['message']}")
         if record["reward"] is not None:
             self.rewards += 1
             self.reward_sum += record["reward"]
@@ -136,7 +139,10 @@ def _judged(group: Sequence[Row], judging: Judging, ledger: Ledger) -> list[Reco
 
 
 def _record(number: int, result: Result) -> Record:
-    return result.model_dump(mode="json") | {"index": number}
+    record = result.model_dump(mode="json") | {"index": number}
+    if result.error is not None:
+        record["error"]["message"] = of_a_row(result.error.message)
+    return record
 
 
 def _unread(row: Row) -> Result:

@@ -31,6 +31,7 @@ PANELS = {
         "max_deadline_s",
         "cache_mb",
     ),
+    "Quotas": ("rate_items", "rate_mb", "rate_on_failure"),
     "Redis": ("redis_url", "redis_timeout_s", "redis_ttl_s"),
 }
 OTHER = "Other"

@@ -1,7 +1,5 @@
 """The closing tables of `score` and `check-golds`."""
 
-from collections import Counter
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +9,7 @@ from verifier_service.commands.console import one_line
 from verifier_service.commands.score import Summary
 
 SHOWN_REFUSALS = 50
+SHOWN_WARNINGS = 10
 
 
 def show_summary(summary: Summary, screen: Console) -> None:
@@ -23,13 +22,11 @@ def show_summary(summary: Summary, screen: Console) -> None:
     screen.print(
         Text(f"mean reward {mean:.4f} over {summary.rewards} rows" if mean is not None else "no rewards")
     )
-    _show_counts("no verdict", summary.codes, screen)
-    _show_counts("warning", summary.warnings, screen)
-
-
-def _show_counts(title: str, counts: Counter[str], screen: Console) -> None:
-    for name, count in counts.most_common(10):
-        screen.print(Text(f"{title}: {count} x {one_line(name, 160)}"))
+    for code, count in summary.codes.most_common():
+        told = f"error: {count} x {code}, first in {one_line(summary.examples[code], 160)}"
+        screen.print(Text(told, style="yellow"), soft_wrap=True)
+    for warning, count in summary.warnings.most_common(SHOWN_WARNINGS):
+        screen.print(Text(f"warning: {count} x {one_line(warning, 160)}"), soft_wrap=True)
 
 
 def show_golds(report: GoldReport, screen: Console) -> None:

@@ -34,7 +34,8 @@ class FakeJudge:
         return response([_verdict(item) for item in items])
 
     def info(self) -> Any:
-        return SimpleNamespace(pid=self._pids.pop(0) if len(self._pids) > 1 else self._pids[0])
+        pid = self._pids.pop(0) if len(self._pids) > 1 else self._pids[0]
+        return SimpleNamespace(pid=pid, limits=SimpleNamespace(max_deadline_s=120.0))
 
 
 def _verdict(item: JsonObject) -> str:
@@ -123,7 +124,7 @@ def test_a_case_over_its_time_is_a_miss() -> None:
 
 
 def test_a_restarted_service_is_found_and_blamed_on_the_case() -> None:
-    judge = FakeJudge(pids=[1, 1, 2])
+    judge = FakeJudge(pids=[1, 1, 1, 2])
     report = run([row(1, limits=CALM), row(2, limits=CALM)], judge)
     assert report.pids == [1, 2]
     assert report.found_fault
