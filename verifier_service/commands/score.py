@@ -120,6 +120,8 @@ def score_rows(
 ) -> None:
     """Judges the rows that OUT has not, batch by batch. `progress` is told how many more rows are done."""
     progress(len(ledger.done))
+    if ledger.done:  # before anything is judged, and even if nothing is left to judge
+        ledger.hold_to(_stamp(judging([])))
     pending = (row for row in rows if row.number not in ledger.done)
     while group := list(islice(pending, batch)):
         ledger.append(_judged(group, judging, ledger))
@@ -131,11 +133,15 @@ def _judged(group: Sequence[Row], judging: Judging, ledger: Ledger) -> list[Reco
     records = {row.number: _record(row.number, _unread(row)) for row in group if row.value is None}
     if sent:
         response = judging([row.value for row in sent if row.value is not None])
-        stamp = {"engine": response.engine, "profile_hash": response.profile_hash}
+        stamp = _stamp(response)
         ledger.hold_to(stamp)
         for row, result in zip(sent, response.results, strict=True):
             records[row.number] = _record(row.number, result) | stamp
     return [records[row.number] for row in group]
+
+
+def _stamp(response: ScoreResponse) -> Record:
+    return {name: getattr(response, name) for name in STAMP}
 
 
 def _record(number: int, result: Result) -> Record:

@@ -71,7 +71,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert [record["index"] for record in records(out)] == [0, 1, 2]
     judge = FakeJudge()
     summary = score(out, judge)
-    assert judge.sizes == [3, 1]
+    assert judge.sizes == [0, 3, 1]
     assert [record["index"] for record in records(out)] == list(range(7))
     assert summary.verdicts == {"correct": 4, "incorrect": 3}
 
@@ -81,7 +81,7 @@ def test_a_finished_file_is_left_as_it_is(tmp_path: Path) -> None:
     score(out, FakeJudge())
     before = out.read_bytes()
     assert score(out, judge).rows == 7
-    assert judge.sizes == []
+    assert judge.sizes == [0]
     assert out.read_bytes() == before
 
 
@@ -111,13 +111,15 @@ def test_a_file_with_nothing_but_a_broken_line_starts_anew(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("other", [FakeJudge(engine="other"), FakeJudge(profile_hash="other")])
-def test_rows_judged_otherwise_are_not_mixed_in(tmp_path: Path, other: FakeJudge) -> None:
+@pytest.mark.parametrize("done", [3, len(ROWS)])
+def test_rows_judged_otherwise_are_not_mixed_in(tmp_path: Path, other: FakeJudge, done: int) -> None:
     out = tmp_path / "out.jsonl"
-    score(out, FakeJudge(), ROWS[:3])
+    score(out, FakeJudge(), ROWS[:done])
     before = out.read_bytes()
     with pytest.raises(CommandError, match="was judged with"):
         score(out, other)
     assert out.read_bytes() == before
+    assert other.sizes[-1] == 0
 
 
 @pytest.mark.parametrize("line", ['{"index": 0}', "[]", "5", "text", "{"])
