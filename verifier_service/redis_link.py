@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 OPEN_S = 5.0
-CONNECTIONS = 64
+CONNECTIONS = 8
 
 
 class RedisMissing(RuntimeError):
@@ -76,19 +76,22 @@ class RedisLink:
 
 def _client(url: str, timeout_s: float) -> "Redis":
     try:
-        from redis.asyncio import Redis
+        from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
     except ModuleNotFoundError:
         raise RedisMissing(
-            'a Redis is set, but its client is not installed: pip install "redis[hiredis]"'
+            'a Redis is set, but its client is not installed: pip install "verifier-service[redis]"'
         ) from None
-    return Redis.from_url(
+    # Few connections, for which many requests queue up: one that finds none free must not be an error.
+    pool = BlockingConnectionPool.from_url(
         url,
+        max_connections=CONNECTIONS,
+        timeout=timeout_s,
         socket_timeout=timeout_s,
         socket_connect_timeout=timeout_s,
         # A connection that was closed while it rested is opened once more; the circuit does the rest.
         retry=Retry(NoBackoff(), 1),
-        max_connections=CONNECTIONS,
         client_name="verifier",
     )
+    return Redis.from_pool(pool)

@@ -22,7 +22,7 @@ RIGHT = Judgement(
 NULL = Judgement(
     None, {}, {"accuracy": None}, None, None, None, "", ("w",), "unverifiable_gold", "cannot be read"
 )
-TIMEOUT_S = 0.2
+TIMEOUT_S = 0.5
 
 
 def key(number: int) -> bytes:

@@ -63,6 +63,11 @@ class Ticket:
         self._items = 0
         self._bytes = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes of its body that have come."""
+        return self._bytes
+
     def receive(self, size: int) -> None:
         """So many bytes more of its body have come."""
         # A request that is alone is never too large: the limit of a body is another one.

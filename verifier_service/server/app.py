@@ -20,8 +20,9 @@ from verifier_service.server.admission import Admission
 from verifier_service.server.auth import KeyGate
 from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
-from verifier_service.server.judging import JudgeBackend
+from verifier_service.server.judging import JudgeBackend, redis_link
 from verifier_service.server.keyring import Keyring
+from verifier_service.server.limits import Limiter, Quota
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.openapi import openapi_document
 from verifier_service.server.pages import router as pages
@@ -64,13 +65,14 @@ def create_app(
     one = None if settings.api_key is None else settings.api_key.get_secret_value()
     keyring = Keyring(one, settings.keys_file)
     admission = Admission(settings.queue_items, settings.queue_mb * MB)
-    metrics = Metrics(backend.figures, lambda: service.ready, admission.stats)
+    limiter = _limiter(settings)
+    metrics = Metrics(backend.figures, lambda: service.ready, admission.stats, limiter.stats)
     decoder = Decoder(settings.max_items, settings.max_values)
-    service = Service(settings, backend, starter, decoder, metrics, admission, keyring)
+    service = Service(settings, backend, starter, decoder, metrics, admission, keyring, limiter)
     app = FastAPI(
         title="Verifier service",
         version=verifier_service.__version__,
-        lifespan=partial(_lifespan, starter),
+        lifespan=partial(_lifespan, starter, limiter),
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -91,12 +93,23 @@ def create_app(
 
 
 @asynccontextmanager
-async def _lifespan(starter: Starter, _: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(starter: Starter, limiter: Limiter, _: FastAPI) -> AsyncIterator[None]:
     starter.begin()
     try:
         yield
     finally:
         await starter.end()
+        await limiter.close()
+
+
+def _limiter(settings: Settings) -> Limiter:
+    quotas = [
+        Quota("items", settings.rate_items),
+        Quota("bytes", settings.rate_mb * MB, "content-bytes"),
+    ]
+    limited = any(quota.most for quota in quotas)
+    link = redis_link(settings) if limited else None
+    return Limiter(quotas, link, settings.rate_on_failure)
 
 
 def _add_document(app: FastAPI) -> None:

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from verifier_service.server.admission import Ticket
+from verifier_service.server.auth import holder_of
 from verifier_service.server.body import read_body
 from verifier_service.server.service import Service, check_started, service_of
+from verifier_service.server.tracking import add_to_reply
 
 ResultT = TypeVar("ResultT")
 
@@ -31,8 +33,11 @@ class Incoming:
         )
 
     async def admit(self, items: int) -> None:
-        """Raises ProblemError where there is no room for these items now."""
+        """Raises ProblemError where there is no room for these items now, or the key has used up its quota."""
         self._ticket.admit(items)
+        holder = holder_of(self._request.scope)
+        fields = await self.service.limiter.charge(holder, items=items, size=self._ticket.size)
+        add_to_reply(self._request.scope, fields)
 
     async def judged(self, work: Awaitable[ResultT]) -> ResultT:
         """What comes of the work, which is cancelled where the sender hangs up: nobody waits for it."""
@@ -58,8 +63,9 @@ class Incoming:
 
 @asynccontextmanager
 async def incoming(request: Request) -> AsyncIterator[Incoming]:
-    """Lets a request in and counts what it takes up until it leaves. Raises ProblemError (503)."""
+    """Lets a request in and counts what it takes up until it leaves. Raises ProblemError (503, 429)."""
     service = service_of(request)
     check_started(service)
+    service.limiter.check(holder_of(request.scope))
     with service.admission.enter() as ticket:
         yield Incoming(request, service, ticket)

@@ -116,11 +116,17 @@ class JudgeBackend:
         )
 
 
-def _shared_cache(settings: Settings, engine: str) -> SharedCache | None:
+def redis_link(settings: Settings) -> RedisLink | None:
+    """A link of one's own to the Redis of the settings, if they name one."""
     if settings.redis_url is None:
         return None
-    url = settings.redis_url.get_secret_value()
-    reading, writing = (RedisLink(url, settings.redis_timeout_s) for _ in range(2))
+    return RedisLink(settings.redis_url.get_secret_value(), settings.redis_timeout_s)
+
+
+def _shared_cache(settings: Settings, engine: str) -> SharedCache | None:
+    reading, writing = redis_link(settings), redis_link(settings)
+    if reading is None or writing is None:
+        return None
     return SharedCache(reading, writing, engine=engine, ttl_s=settings.redis_ttl_s)
 
 

@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from verifier_service.schema import GoldsResponse, ScoreResponse
 from verifier_service.server.admission import AdmissionStats
 from verifier_service.server.backend import Figures
+from verifier_service.server.limits import LimitStats
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -22,11 +23,16 @@ class _FigureCollector(Collector):
     """Reads the numbers of the workers and the cache when they are asked for."""
 
     def __init__(
-        self, figures: Callable[[], Figures], ready: Callable[[], bool], admission: AdmissionStats
+        self,
+        figures: Callable[[], Figures],
+        ready: Callable[[], bool],
+        admission: AdmissionStats,
+        limits: LimitStats,
     ) -> None:
         self._figures = figures
         self._ready = ready
         self._admission = admission
+        self._limits = limits
 
     def collect(self) -> Iterator[Metric]:
         figures = self._figures()
@@ -68,7 +74,17 @@ class _FigureCollector(Collector):
             "verifier_refused",
             "Requests turned away, by reason.",
             "reason",
-            {"overloaded": admission.overloaded, "draining": admission.draining},
+            {
+                "overloaded": admission.overloaded,
+                "draining": admission.draining,
+                "quota-exceeded": self._limits.refused,
+                "limiter-unavailable": self._limits.unavailable,
+            },
+        )
+        yield CounterMetricFamily(
+            "verifier_limits_degraded",
+            "Requests limited by this replica alone, since Redis was gone.",
+            value=self._limits.degraded,
         )
 
 
@@ -87,11 +103,15 @@ class Metrics:
     """The metrics of one app, in a registry of its own."""
 
     def __init__(
-        self, figures: Callable[[], Figures], ready: Callable[[], bool], admission: AdmissionStats
+        self,
+        figures: Callable[[], Figures],
+        ready: Callable[[], bool],
+        admission: AdmissionStats,
+        limits: LimitStats,
     ) -> None:
         self._began = time.monotonic()
         self.registry = CollectorRegistry()
-        self.registry.register(_FigureCollector(figures, ready, admission))
+        self.registry.register(_FigureCollector(figures, ready, admission, limits))
         self._admission = admission
         self._figures = figures
         self._requests = Counter(

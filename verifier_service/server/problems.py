@@ -26,6 +26,8 @@ TITLES = {
     "invalid-request": "The request does not have the right shape",
     "unknown-profile": "There is no such profile",
     "not-ready": "The service is not ready yet",
+    "quota-exceeded": "This key has asked for more than its share",
+    "limiter-unavailable": "Rate limits cannot be checked now",
     "overloaded": "There is no room for more work now",
     "draining": "The service is about to stop",
     "internal": "The service failed; this is its fault, not yours",

@@ -36,6 +36,7 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         413: "The body or the batch is too large; the limit and its setting are named.",
         415: "The body is not JSON, or compressed.",
         422: "The body or a parameter cannot be taken; the path is named.",
+        429: "The key has used up its quota; Retry-After says for how long.",
         503: "No worker is ready, there is no room, or the service is about to stop.",
     }
     return {status: {"description": texts[status], "content": {MEDIA_TYPE: schema}} for status in statuses}
@@ -67,7 +68,7 @@ ProfileQuery = Annotated[
     summary="Score a batch of completions",
     response_model=ScoreResponse,
     response_class=JsonReply,
-    responses=_problems(401, 408, 413, 415, 422, 503),
+    responses=_problems(401, 408, 413, 415, 422, 429, 503),
     openapi_extra=_takes("ScoreRequest"),
 )
 async def score(request: Request, profile: ProfileQuery = None) -> Response:
@@ -87,7 +88,7 @@ async def score(request: Request, profile: ProfileQuery = None) -> Response:
     summary="Check which golds can be judged",
     response_model=GoldsResponse,
     response_class=JsonReply,
-    responses=_problems(401, 408, 413, 415, 422, 503),
+    responses=_problems(401, 408, 413, 415, 422, 429, 503),
     openapi_extra=_takes("GoldsRequest"),
 )
 async def golds(request: Request) -> Response:

@@ -8,6 +8,7 @@ from verifier_service.server.admission import Admission
 from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
 from verifier_service.server.keyring import Keyring
+from verifier_service.server.limits import Limiter
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.problems import ProblemError
 from verifier_service.server.settings import Settings
@@ -24,6 +25,7 @@ class Service:
     metrics: Metrics
     admission: Admission
     keyring: Keyring
+    limiter: Limiter
 
     @property
     def ready(self) -> bool:

@@ -81,6 +81,16 @@ class Settings(BaseSettings):
         ge=1,
         description="Bodies held at a time, in MiB, from which on further requests are answered with 503.",
     )
+    rate_items: int = Field(
+        default=0, ge=0, description="Items that one key may have judged in a minute; 0: no limit."
+    )
+    rate_mb: int = Field(
+        default=0, ge=0, description="Bodies that one key may send in a minute, in MiB; 0: no limit."
+    )
+    rate_on_failure: Literal["fail_open", "fail_closed"] = Field(
+        default="fail_open",
+        description="Without Redis: limit each replica by itself, or answer 503.",
+    )
     receive_s: float = Field(
         default=30.0,
         gt=0,

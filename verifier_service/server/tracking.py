@@ -4,6 +4,7 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,6 +45,8 @@ class Tracker:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 headers["X-Content-Type-Options"] = "nosniff"
+                for name, value in scope["state"].get("reply_headers", {}).items():
+                    headers[name] = value
             await send(message)
 
         try:
@@ -61,6 +64,12 @@ class Tracker:
         level = logging.DEBUG if path in _QUIET else logging.INFO
         shown = path if known else ascii(path[:100])
         log.log(level, "%s %s %d %.1f ms %s", scope["method"], shown, status, seconds * 1e3, request_id)
+
+
+def add_to_reply(scope: Scope, fields: Mapping[str, str]) -> None:
+    """Header fields for the reply, whatever it turns out to be."""
+    if fields:
+        scope.setdefault("state", {}).setdefault("reply_headers", {}).update(fields)
 
 
 def request_id_from(headers: Headers) -> str:
