@@ -57,7 +57,7 @@ def test_an_answer_that_reaches_the_limit_is_truncated_and_whole() -> None:
 
 
 def test_a_stop_at_the_very_limit_is_a_stop() -> None:
-    ends = [a for a in answers(drawn(list(range(24)), max_tokens=1))]
+    ends = answers(drawn(list(range(24)), max_tokens=1))
     assert [a.finish for a in ends] == ["stop"] * 12
 
 
