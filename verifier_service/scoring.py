@@ -107,9 +107,15 @@ class Scorer:
         self._shared = shared
         self._flights = Flights()
         self._cache = cache
-        self._chooser = Chooser(profiles, default_profile, data_sources or {})
+        self._default_profile = default_profile
+        self._data_sources = data_sources or {}
+        self.renew(profiles)
         self._deadline_s = deadline_s
         self._max_deadline_s = max_deadline_s
+
+    def renew(self, profiles: Mapping[str, Profile]) -> None:
+        """Takes these profiles from the next request on. Raises UnknownProfile, and then changes nothing."""
+        self._chooser = Chooser(profiles, self._default_profile, self._data_sources)
 
     async def score(
         self,

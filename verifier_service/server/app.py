@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,7 @@ from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
 from verifier_service.server.judging import JudgeBackend, redis_link
 from verifier_service.server.keyring import Keyring
+from verifier_service.server.lifecycle import LAST_WORDS_S, DrainingServer
 from verifier_service.server.limits import Limiter, Quota
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.openapi import openapi_document
@@ -123,13 +125,14 @@ def _add_document(app: FastAPI) -> None:
 def serve(settings: Settings | None = None) -> int:
     """Serves until SIGTERM or Ctrl-C, in one process; returns the exit code. Raises ServeError.
 
-    SIGTERM ends it well: no new connections, requests in flight have `shutdown_s`, exit code 0.
+    SIGTERM ends it well: not ready at once, no new connections after `drain_s`, then requests in flight have
+    `shutdown_s`, and the exit code is 0. At SIGHUP it reads profiles and keys again.
     """
     settings = settings or Settings()
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    server: uvicorn.Server
+    server: DrainingServer
     failed = False
 
     def give_up() -> None:
@@ -139,21 +142,9 @@ def serve(settings: Settings | None = None) -> int:
     app = create_app(settings, on_failure=give_up)
     listener = _listener(settings)
     _warn_if_open(settings)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            lifespan="on",
-            # Longer than clients and proxies keep an idle connection: a trainer calls once in a while.
-            timeout_keep_alive=65,
-            timeout_graceful_shutdown=max(1, round(settings.shutdown_s)),
-        )
-    )
+    server = _server(app, settings)
     # uvicorn raises the signals it caught again when it is done; by then there is nothing left to end.
-    before = signal.signal(signal.SIGTERM, _nothing)
+    before = signal.signal(signal.SIGTERM, _nothing), signal.signal(signal.SIGHUP, server.renew_at_next_tick)
     log.info("verifier %s on %s, %d workers", app.version, _address(listener), settings.workers)
     try:
         server.run(sockets=[listener])
@@ -161,8 +152,31 @@ def serve(settings: Settings | None = None) -> int:
         pass
     finally:
         listener.close()
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGHUP, before[1])
     return 1 if failed or not server.started else 0
+
+
+def _server(app: FastAPI, settings: Settings) -> DrainingServer:
+    service: Service = app.state.service
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        # Longer than clients and proxies keep an idle connection: a trainer calls once in a while.
+        timeout_keep_alive=65,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_s) + LAST_WORDS_S,
+    )
+    return DrainingServer(
+        config,
+        drain_s=settings.drain_s,
+        on_drain=service.drain,
+        on_leave=lambda: service.backend.hurry(settings.shutdown_s),
+        on_renew=service.renew,
+    )
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:

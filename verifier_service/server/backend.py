@@ -49,6 +49,12 @@ class Backend(Protocol):
 
     async def close(self) -> None: ...
 
+    def hurry(self, within_s: float) -> None:
+        """What is not judged by then comes back as a null that may be sent again."""
+
+    def renew(self) -> None:
+        """Reads the profiles again; ones that cannot be read stay as they were."""
+
     async def score(
         self,
         items: Sequence[Item | InvalidItem],

@@ -1,5 +1,6 @@
 """The backend of a real service: worker pool, cache, profiles and scorer, as the settings say."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -7,7 +8,7 @@ from verifier_service.cache import MB, Cache
 from verifier_service.engine import engine_fingerprint
 from verifier_service.judge import Judgement
 from verifier_service.redis_link import RedisLink
-from verifier_service.rewards.profile import Profile, load_profiles
+from verifier_service.rewards.profile import Profile, ProfileError, UnknownProfile, load_profiles
 from verifier_service.schema import (
     GoldQuery,
     GoldsResponse,
@@ -24,6 +25,8 @@ from verifier_service.server.settings import Settings
 from verifier_service.shared_cache import SharedCache
 from verifier_service.workers import WorkerPool
 
+log = logging.getLogger(__name__)
+
 
 class JudgeBackend:
     """Implements `Backend`. Raises UnknownProfile or ProfileError where the settings ask for one."""
@@ -31,9 +34,8 @@ class JudgeBackend:
     def __init__(self, settings: Settings) -> None:
         profiles = load_profiles(settings.profiles)
         self.engine = engine_fingerprint()
-        self.profiles: Mapping[str, ProfileInfo] = {
-            name: _profile_info(profile) for name, profile in profiles.items()
-        }
+        self.profiles: Mapping[str, ProfileInfo] = _infos(profiles)
+        self._folder = settings.profiles
         self._pool = WorkerPool(
             settings.workers,
             item_cpu_s=settings.item_cpu_s,
@@ -64,6 +66,19 @@ class JudgeBackend:
         await self._pool.close()
         if self._shared is not None:
             await self._shared.close()
+
+    def hurry(self, within_s: float) -> None:
+        self._pool.hurry(within_s)
+
+    def renew(self) -> None:
+        try:
+            profiles = load_profiles(self._folder)
+            self._scorer.renew(profiles)
+        except (UnknownProfile, ProfileError, OSError) as error:
+            log.error("the profiles stay as they were: %s", error)
+            return
+        self.profiles = _infos(profiles)
+        log.info("profiles read again: %s", ", ".join(profiles))
 
     async def score(
         self,
@@ -128,6 +143,10 @@ def _shared_cache(settings: Settings, engine: str) -> SharedCache | None:
     if reading is None or writing is None:
         return None
     return SharedCache(reading, writing, engine=engine, ttl_s=settings.redis_ttl_s)
+
+
+def _infos(profiles: Mapping[str, Profile]) -> dict[str, ProfileInfo]:
+    return {name: _profile_info(profile) for name, profile in profiles.items()}
 
 
 def _profile_info(profile: Profile) -> ProfileInfo:

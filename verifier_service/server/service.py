@@ -32,6 +32,15 @@ class Service:
         """Whether a balancer should send requests here."""
         return self.starter.started and self.backend.ready and not self.admission.draining
 
+    def drain(self) -> None:
+        """From now on nothing new is taken; safe to call from a signal handler."""
+        self.admission.draining = True
+
+    def renew(self) -> None:
+        """Reads profiles and keys again; what cannot be read stays as it was."""
+        self.keyring.reload()
+        self.backend.renew()
+
 
 def service_of(request: Request) -> Service:
     service: Service = request.app.state.service

@@ -135,8 +135,17 @@ class Settings(BaseSettings):
     redis_ttl_s: int = Field(
         default=604_800, ge=1, description="Seconds for which results are kept in Redis."
     )
+    drain_s: float = Field(
+        default=0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Seconds after SIGTERM for balancers to learn of it: not ready, answers 503, still listens.",
+    )
     shutdown_s: float = Field(
-        default=10.0, ge=0, description="Seconds that requests in flight may take to finish after SIGTERM."
+        default=10.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Seconds that requests in flight may take to finish after SIGTERM.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least level of log lines. Texts of completions are never logged."

@@ -80,6 +80,7 @@ class WorkerPool:
         self._failed_starts = 0
         self._paused = False
         self._closing = False
+        self._last_call: float | None = None  # instant at which every batch ends
         self._started: asyncio.Future[None] | None = None
 
     # ---------------------------------------------------------------- life
@@ -109,6 +110,12 @@ class WorkerPool:
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
+
+    def hurry(self, within_s: float) -> None:
+        """Every batch, now or still to come, ends by then, as by its deadline."""
+        self._last_call = time.monotonic() + within_s
+        for batch in self._batches.values():
+            self._loop.call_later(within_s, self._expire, batch)
 
     @property
     def stats(self) -> PoolStats:
@@ -159,6 +166,8 @@ class WorkerPool:
         return batch.outcomes
 
     def _alarm(self, batch: Batch, deadline: float | None) -> asyncio.TimerHandle | None:
+        if deadline is None or (self._last_call is not None and self._last_call < deadline):
+            deadline = self._last_call
         if deadline is None:
             return None
         left = deadline - time.monotonic()

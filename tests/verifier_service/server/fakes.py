@@ -45,6 +45,8 @@ class FakeBackend:
     closed: bool = False
     gate: asyncio.Event | None = None  # where there is one, nothing is scored before it is set
     abandoned: int = 0
+    hurried: float | None = None
+    renewed: int = 0
 
     async def start(self) -> None:
         if self.never_starts:
@@ -54,6 +56,12 @@ class FakeBackend:
 
     async def close(self) -> None:
         self.closed = True
+
+    def hurry(self, within_s: float) -> None:
+        self.hurried = within_s
+
+    def renew(self) -> None:
+        self.renewed += 1
 
     async def score(self, items: Sequence[Item | InvalidItem], **options: Any) -> ScoreResponse:
         if self.fault is not None:
