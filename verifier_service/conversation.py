@@ -199,7 +199,7 @@ def _is_query(gold: object) -> bool:
 
 def _read(model: type[_ModelT], reply: httpx.Response) -> _ModelT:
     if reply.status_code != httpx.codes.OK:
-        raise RequestRefused(_problem(reply), _retry_after(reply))
+        raise RequestRefused(_problem(reply), retry_after(reply))
     try:
         return model.model_validate_json(reply.content)
     except ValidationError as error:
@@ -218,7 +218,7 @@ def _problem(reply: httpx.Response) -> Problem:
         return Problem(status=reply.status_code, title=reply.reason_phrase, detail=text)
 
 
-def _retry_after(reply: httpx.Response) -> float | None:
+def retry_after(reply: httpx.Response) -> float | None:
     text = reply.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else None
 

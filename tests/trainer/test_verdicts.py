@@ -59,7 +59,7 @@ def judge_over(answer: Answer, said: list[str] | None = None, **options: Any) ->
         count += 1
         return answer(count, json.loads(request.content)["items"])
 
-    client = AsyncClient("http://judge", transport=httpx.MockTransport(respond))
+    client = AsyncClient("http://judge", retries=0, transport=httpx.MockTransport(respond))
     notify = (said if said is not None else []).append
     with Judge(RewardConfig.model_validate(options), notify, client=client) as judge:
         yield judge

@@ -116,7 +116,7 @@ def answering(*replies: httpx.Response | Exception) -> Client:
             raise following
         return following
 
-    return Client(URL, transport=httpx.MockTransport(reply))
+    return Client(URL, retries=0, transport=httpx.MockTransport(reply))
 
 
 @pytest.fixture(autouse=True)
@@ -384,7 +384,7 @@ def test_no_reply_is_told_with_the_address(error: httpx.TransportError) -> None:
 
 def test_an_address_that_is_none_cannot_be_reached() -> None:
     with pytest.raises(ServiceUnreachable):
-        Client("http://127.0.0.1:1", timeout_s=2).score([])
+        Client("http://127.0.0.1:1", timeout_s=2, retries=0).score([])
     with pytest.raises(ServiceUnreachable):
         Client("ftp://judge").score([])
 
@@ -456,7 +456,7 @@ def test_the_async_client_has_the_same_errors() -> None:
         raise httpx.ConnectError("refused")
 
     async def ask() -> None:
-        await AsyncClient(URL, transport=httpx.MockTransport(refuse)).score([])
+        await AsyncClient(URL, retries=0, transport=httpx.MockTransport(refuse)).score([])
 
     with pytest.raises(ServiceUnreachable, match="refused"):
         asyncio.run(ask())

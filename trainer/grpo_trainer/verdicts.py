@@ -93,7 +93,8 @@ class Judge:
         self.counts = JudgeCounts()
         self.engine: str | None = None
         self.profile_hash: str | None = None
-        self._client = client or AsyncClient(config.url, timeout_s=config.timeout_s)
+        # Its own patience outlasts the service, and tells people so.
+        self._client = client or AsyncClient(config.url, timeout_s=config.timeout_s, retries=0)
         self._notify = notify
         self._clock = clock
         self._down_since: float | None = None

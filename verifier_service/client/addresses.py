@@ -1,0 +1,43 @@
+"""Addresses of services, from an argument or the environment."""
+
+import os
+from dataclasses import dataclass
+
+URL_VARIABLE, KEY_VARIABLE = "VERIFIER_URL", "VERIFIER_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """base: without a trailing /score. query: what follows the question mark, sent with /score alone."""
+
+    base: str
+    query: str = ""
+
+    def url_of(self, path: str) -> str:
+        return f"{self.base}{path}?{self.query}" if self.query and path == "/score" else self.base + path
+
+
+def base_url(url: str | None) -> str:
+    """The address of the service, from the argument or the environment, without a trailing /score."""
+    return address(given(url)).base
+
+
+def addresses(url: str | None) -> tuple[Address, ...]:
+    """Each of the addresses, separated by commas, once."""
+    found = dict.fromkeys(address(part) for part in given(url).split(",") if part.strip())
+    return tuple(found)
+
+
+def given(url: str | None) -> str:
+    """The argument, or else the variable. Raises ValueError where both are empty."""
+    found = (url if url is not None else os.environ.get(URL_VARIABLE, "")).strip(" \t\r\n,")
+    if not found:
+        raise ValueError(f"no address of a service: give one, or set {URL_VARIABLE}=http://HOST:8000")
+    return found
+
+
+def address(text: str) -> Address:
+    found, _, query = text.strip().partition("?")
+    if "://" not in found:
+        found = f"http://{found}"
+    return Address(found.rstrip("/").removesuffix("/score").rstrip("/"), query)

@@ -1,0 +1,93 @@
+"""What both clients are made of, but for the sending."""
+
+import os
+import time
+from typing import Any, TypeVar
+
+import httpx
+
+from verifier_service.client.addresses import KEY_VARIABLE, addresses
+from verifier_service.client.courier import Courier, Patience, Sending
+from verifier_service.client.servers import Servers
+from verifier_service.conversation import Conversations
+
+CONNECT_S = 5.0
+# Shorter than the service keeps an idle connection, so that the two never meet over a dead one.
+KEEPALIVE_S = 30.0
+# Single calls of many rollouts at once; beyond it they wait for one another, not for file descriptors.
+MOST_CONNECTIONS, IDLE_CONNECTIONS = 512, 128
+
+SessionT = TypeVar("SessionT", httpx.Client, httpx.AsyncClient)
+
+
+class Core:
+    """Everything but the sending."""
+
+    def __init__(
+        self,
+        url: str | None,
+        *,
+        api_key: str | None,
+        timeout_s: float,
+        retries: int,
+        total_s: float | None,
+        trust_env: bool,
+        transport: Any,
+    ) -> None:
+        self.addresses = addresses(url)
+        self.url = ",".join(address.base for address in self.addresses)
+        self.patience = Patience(timeout_s, retries, total_s)
+        self._key = api_key if api_key is not None else os.environ.get(KEY_VARIABLE, "")
+        self._trust_env = trust_env
+        self._transport = transport
+        self._conversations = Conversations()
+        self._forget_process()
+
+    def _options(self) -> dict[str, Any]:
+        """Arguments for a session of httpx."""
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return {
+            "headers": headers,
+            "trust_env": self._trust_env,
+            "limits": httpx.Limits(
+                max_connections=MOST_CONNECTIONS,
+                max_keepalive_connections=IDLE_CONNECTIONS,
+                keepalive_expiry=KEEPALIVE_S,
+            ),
+            "transport": self._transport,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the connections: a copy in another process makes its own."""
+        return {
+            name: value for name, value in self.__dict__.items() if name not in ("_sessions", "_couriers")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget_process()
+
+    def _forget_process(self) -> None:
+        # By process: a child that was forked has no part in the calls, and the locks, of its parent.
+        self._couriers: dict[int, Courier] = {}
+
+    def _courier(self) -> Courier:
+        courier = self._couriers.get(os.getpid())
+        if courier is None:
+            servers = Servers(self.addresses, time.monotonic)
+            made = Courier(servers, self.patience, clock=time.monotonic)
+            courier = self._couriers.setdefault(os.getpid(), made)
+        return courier
+
+    def _request(self, session: SessionT, step: Sending) -> httpx.Request:
+        call = step.call
+        headers = {} if call.content is None else {"Content-Type": "application/json"}
+        if call.request_id is not None:
+            headers["X-Request-Id"] = call.request_id
+        return session.build_request(
+            call.method,
+            step.url,
+            content=call.content,
+            headers=headers,
+            timeout=httpx.Timeout(step.timeout_s, connect=min(CONNECT_S, step.timeout_s)),
+        )
