@@ -18,7 +18,17 @@ NEEDS_SERVER = CommandError(
 )
 # Under which heading of --help a flag stands; a setting that is not named here stands under OTHER.
 PANELS = {
-    "Listening": ("host", "port", "root_path", "api_key", "keys_file", "drain_s", "shutdown_s", "log_level"),
+    "Listening": (
+        "host",
+        "port",
+        "root_path",
+        "api_key",
+        "keys_file",
+        "drain_s",
+        "shutdown_s",
+        "log_level",
+        "log_format",
+    ),
     "Judging": ("profile", "profiles", "data_sources", "workers", "item_cpu_s", "memory_mb", "recycle_after"),
     "Requests": (
         "max_body_bytes",

@@ -1,5 +1,6 @@
 """The app, put together from its rooms, and the process that serves it."""
 
+import asyncio
 import json
 import logging
 import math
@@ -23,8 +24,10 @@ from verifier_service.server.backend import Backend, Starter
 from verifier_service.server.decoding import Decoder
 from verifier_service.server.judging import JudgeBackend, redis_link
 from verifier_service.server.keyring import Keyring
+from verifier_service.server.lag import watch_lag
 from verifier_service.server.lifecycle import LAST_WORDS_S, DrainingServer
 from verifier_service.server.limits import Limiter, Quota
+from verifier_service.server.logs import set_up_logs
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.openapi import openapi_document
 from verifier_service.server.pages import router as pages
@@ -34,6 +37,7 @@ from verifier_service.server.routes import router
 from verifier_service.server.service import Service
 from verifier_service.server.settings import Settings
 from verifier_service.server.tracking import Tracker
+from verifier_service.spread import Spread
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +78,7 @@ def create_app(
     app = FastAPI(
         title="Verifier service",
         version=verifier_service.__version__,
-        lifespan=partial(_lifespan, starter, limiter),
+        lifespan=partial(_lifespan, starter, limiter, metrics.lag),
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -95,11 +99,13 @@ def create_app(
 
 
 @asynccontextmanager
-async def _lifespan(starter: Starter, limiter: Limiter, _: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(starter: Starter, limiter: Limiter, lag: Spread, _: FastAPI) -> AsyncIterator[None]:
     starter.begin()
+    watching = asyncio.create_task(watch_lag(lag))
     try:
         yield
     finally:
+        watching.cancel()
         await starter.end()
         await limiter.close()
 
@@ -129,9 +135,7 @@ def serve(settings: Settings | None = None) -> int:
     `shutdown_s`, and the exit code is 0. At SIGHUP it reads profiles and keys again.
     """
     settings = settings or Settings()
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up_logs(settings.log_level, settings.log_format)
     server: DrainingServer
     failed = False
 

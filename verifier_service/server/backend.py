@@ -16,6 +16,7 @@ from verifier_service.schema import (
     RulesPatch,
     ScoreResponse,
 )
+from verifier_service.spread import Spread
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ class Figures:
     kills: Mapping[str, int] = field(default_factory=dict)  # by reason
     cache: Mapping[str, int] = field(default_factory=dict)
     shared: Mapping[str, int] = field(default_factory=dict)  # cache in Redis: events since the start
+    waits: Spread = field(default_factory=Spread)  # seconds from a batch's arrival to its first worker
     redis_up: bool | None = None  # whether Redis answered when last asked; None where there is none
 
 

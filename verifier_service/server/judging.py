@@ -126,6 +126,7 @@ class JudgeBackend:
                 "entries": cache.entries,
                 "bytes": cache.bytes,
             },
+            waits=self._pool.waits,
             shared=asdict(self._shared.stats) if self._shared is not None else {},
             redis_up=self._shared.up if self._shared is not None else None,
         )

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from verifier_service.schema import GoldsResponse, ScoreResponse
 from verifier_service.server.admission import AdmissionStats
 from verifier_service.server.backend import Figures
 from verifier_service.server.limits import LimitStats
+from verifier_service.spread import SECONDS, Spread
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _ITEMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
 
@@ -62,6 +62,9 @@ class _FigureCollector(Collector):
             "event",
             figures.shared,
         )
+        yield _histogram(
+            "verifier_queue_wait_seconds", "Time until a worker takes up a batch.", figures.waits
+        )
         redis_up = None if figures.redis_up is None else float(figures.redis_up)
         yield GaugeMetricFamily(
             "verifier_redis_up", "1 where Redis answered when last asked.", value=redis_up
@@ -86,6 +89,22 @@ class _FigureCollector(Collector):
             "Requests limited by this replica alone, since Redis was gone.",
             value=self._limits.degraded,
         )
+
+
+class _SpreadCollector(Collector):
+    """A histogram that others fill."""
+
+    def __init__(self, name: str, help_: str, spread: Spread) -> None:
+        self._name = name
+        self._help = help_
+        self._spread = spread
+
+    def collect(self) -> Iterator[Metric]:
+        yield _histogram(self._name, self._help, self._spread)
+
+
+def _histogram(name: str, help_: str, spread: Spread) -> Metric:
+    return HistogramMetricFamily(name, help_, buckets=spread.cumulative(), sum_value=spread.total)
 
 
 def _inside(admission: AdmissionStats) -> dict[str, int]:
@@ -114,6 +133,19 @@ class Metrics:
         self.registry.register(_FigureCollector(figures, ready, admission, limits))
         self._admission = admission
         self._figures = figures
+        self.lag = Spread()
+        self._judging = Spread()
+        for name, help_, spread in (
+            ("verifier_event_loop_lag_seconds", "How late the event loop is.", self.lag),
+            ("verifier_item_seconds", "CPU time of judging an item.", self._judging),
+        ):
+            self.registry.register(_SpreadCollector(name, help_, spread))
+        self._methods = Counter(
+            "verifier_methods_total",
+            "Items by how the verdict was reached.",
+            ["method"],
+            registry=self.registry,
+        )
         self._requests = Counter(
             "verifier_requests_total",
             "Requests by route and status.",
@@ -124,14 +156,14 @@ class Metrics:
             "verifier_request_duration_seconds",
             "Time from the first byte of a request to the last of its reply.",
             ["route"],
-            buckets=_SECONDS,
+            buckets=SECONDS,
             registry=self.registry,
         )
         self._batches = Histogram(
             "verifier_batch_items", "Items in a request to /score.", buckets=_ITEMS, registry=self.registry
         )
         self._decoding = Histogram(
-            "verifier_decode_seconds", "Time to decode a body.", buckets=_SECONDS, registry=self.registry
+            "verifier_decode_seconds", "Time to decode a body.", buckets=SECONDS, registry=self.registry
         )
         self._bytes = Counter("verifier_body_bytes_total", "Bytes of bodies read.", registry=self.registry)
         self._items = Counter(
@@ -179,6 +211,11 @@ class Metrics:
             self._items.labels(verdict or "null", profile).inc(count)
         for code, count in Tally(result.error.code for result in results if result.error).items():
             self._nulls.labels(code).inc(count)
+        for method, count in Tally(result.method for result in results if result.method).items():
+            self._methods.labels(method).inc(count)
+        for result in results:
+            if not result.cached and result.elapsed_ms:
+                self._judging.add(result.elapsed_ms / 1000)
         self._cached.inc(sum(result.cached for result in results))
 
     def golds_checked(self, response: GoldsResponse) -> None:

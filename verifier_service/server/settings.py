@@ -150,6 +150,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least level of log lines. Texts of completions are never logged."
     )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="Log lines as text, or as one JSON object each."
+    )
 
     @classmethod
     def settings_customise_sources(

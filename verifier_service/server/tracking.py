@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from verifier_service.server.auth import holder_of
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.paths import route_path
 
@@ -63,7 +64,25 @@ class Tracker:
         self._metrics.request_ended(path if known else "other", status, seconds)
         level = logging.DEBUG if path in _QUIET else logging.INFO
         shown = path if known else ascii(path[:100])
-        log.log(level, "%s %s %d %.1f ms %s", scope["method"], shown, status, seconds * 1e3, request_id)
+        if log.isEnabledFor(level):
+            fields = {
+                "request_id": request_id,
+                "method": scope["method"],
+                "route": path if known else "other",
+                "status": status,
+                "duration_ms": round(seconds * 1e3, 1),
+                "key": holder_of(scope),
+            }
+            log.log(
+                level,
+                "%s %s %d %.1f ms %s",
+                scope["method"],
+                shown,
+                status,
+                seconds * 1e3,
+                request_id,
+                extra=fields,
+            )
 
 
 def add_to_reply(scope: Scope, fields: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """One `run` of the pool: its calls, their outcomes, and what is still to do."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -57,12 +58,15 @@ class Batch:
         self.tasks = [Task(self, index, call) for index, call in enumerate(calls)]
         self.waiting = deque(self.tasks)
         self.done = done
+        self.asked_at = time.monotonic()
+        self.was_served = False
         self._on_done = on_done
         self._outcomes: list[Outcome | None] = [None] * len(calls)
         self._left = len(calls)
 
     def take(self, most: int) -> list[Task]:
         """The next tasks that still want an outcome."""
+        self.was_served = True
         taken: list[Task] = []
         while self.waiting and len(taken) < most:
             task = self.waiting.popleft()

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
+from verifier_service.spread import Spread
 from verifier_service.workers.batch import Batch, Blame, OnDone, Task
 from verifier_service.workers.calls import Call, Done, Failed, Outcome, PoolStats
 from verifier_service.workers.handle import NS, Worker
@@ -70,6 +71,7 @@ class WorkerPool:
         self._recycle_after = recycle_after
         self._preload = tuple(preload)
         self._counts = PoolStats(size)
+        self.waits = Spread()  # seconds until the first call of a batch is taken up
         self._numbers = itertools.count(1)  # of workers, chunks and calls alike; 0 stands for none
         self._workers: dict[int, Worker] = {}
         self._batches: dict[int, Batch] = {}
@@ -211,6 +213,8 @@ class WorkerPool:
             if worker is None:
                 break
             batch = self._turns.popleft()
+            if not batch.was_served:
+                self.waits.add(time.monotonic() - batch.asked_at)
             tasks = batch.take(min(CHUNK, math.ceil(len(batch.waiting) / self.size)))
             if batch.waiting:
                 self._turns.append(batch)

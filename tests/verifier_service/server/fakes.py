@@ -116,6 +116,8 @@ def _result(place: int, item: Item | InvalidItem, echo_info: bool) -> Result:
         components={"accuracy": float(right)},
         scores={"accuracy": float(right)},
         verdict="correct" if right else "incorrect",
+        method="exact",
+        elapsed_ms=2.0,
         warnings=item_warnings(item),
         info=item_info(item) if echo_info else None,
     )

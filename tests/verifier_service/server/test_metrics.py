@@ -1,9 +1,11 @@
 """What is counted, under which names."""
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from tests.verifier_service.server.fakes import Started
+from verifier_service.spread import Spread
 
 ITEMS = [{"completion": "5", "gold": "5"}, {"completion": "6", "gold": "5"}, 5]
 
@@ -88,3 +90,24 @@ def test_stats_are_the_same_numbers_as_small_json(client: TestClient) -> None:
     assert stats["cache"] == {"hits": 5, "entries": 1}
     assert stats["ready"] is True
     assert stats["uptime_s"] >= 0
+
+
+def test_waits_lag_and_methods_have_their_numbers(client: TestClient) -> None:
+    client.post("/score", json={"items": ITEMS})
+    found = samples(client)
+    assert found["verifier_queue_wait_seconds_count",] == 0
+    assert ("verifier_queue_wait_seconds_bucket", "+Inf") in found
+    assert ("verifier_event_loop_lag_seconds_sum",) in found
+    assert found["verifier_item_seconds_count",] == 2
+    assert found["verifier_item_seconds_sum",] == pytest.approx(0.004)
+    assert found["verifier_item_seconds_bucket", "0.001"] == 0
+    assert found["verifier_item_seconds_bucket", "0.0025"] == 2
+    assert found["verifier_methods_total", "exact"] == 2
+
+
+def test_a_spread_counts_each_value_in_every_bucket_that_holds_it() -> None:
+    spread = Spread((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 7.0):
+        spread.add(value)
+    assert spread.cumulative() == [("1.0", 2.0), ("2.0", 3.0), ("+Inf", 4.0)]
+    assert spread.total == 10.0

@@ -1,11 +1,14 @@
 """Request ids in and out, and a log that tells no secrets."""
 
+import json
 import logging
+import re
 
 import pytest
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
+from verifier_service.server.logs import JsonLines
 from verifier_service.server.tracking import request_id_from
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -56,3 +59,26 @@ def test_the_log_names_the_request_and_not_its_texts(
 
 def test_replies_are_not_to_be_guessed_at(client: TestClient) -> None:
     assert client.get("/info").headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_line_of_json_has_the_fields_of_the_request_and_holds_on_one_line(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        item = {"completion": "a secret thought", "gold": "5"}
+        client.post("/score", json={"items": [item]}, headers={"X-Request-Id": "run7"})
+        client.get("/no%0asuch%1b[31mroute")
+    lines = [JsonLines().format(record) for record in caplog.records if record.name.endswith("tracking")]
+    assert all("\n" not in line and line.isascii() and "secret" not in line for line in lines)
+    first, second = map(json.loads, lines)
+    assert {name: first[name] for name in ("level", "request_id", "method", "route", "status", "key")} == {
+        "level": "info",
+        "request_id": "run7",
+        "method": "POST",
+        "route": "/score",
+        "status": 200,
+        "key": "anonymous",
+    }
+    assert first["duration_ms"] >= 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first["time"])
+    assert (second["route"], second["status"]) == ("other", 404)
