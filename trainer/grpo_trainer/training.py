@@ -2,6 +2,7 @@
 
 from rich.console import Console
 from rich.table import Table
+from transformers.utils import logging
 
 from grpo_trainer.checkpoint import CheckpointError
 from grpo_trainer.config import TrainConfig
@@ -38,6 +39,7 @@ def run_training(
     if lacking := missing(config):
         _tell(errors, *lacking)
         return WRONG_USE
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     for line in advice(config):
         console.print(f"[yellow]note:[/yellow] {line}", highlight=False)
     try:

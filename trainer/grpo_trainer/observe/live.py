@@ -65,28 +65,28 @@ class LiveView:
 
     def say(self, text: str) -> None:
         """A message that stays; it may come from another thread."""
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def step(self, step: int, steps: int, metrics: Mapping[str, float]) -> None:
         reward = metrics.get("reward/mean")
         if reward is not None:
             self._rewards.append(reward)
         if self._live is None:
-            self._console.print(line_of(step, steps, metrics), highlight=False, markup=False)
+            self._console.print(line_of(step, steps, metrics), highlight=False, markup=False, soft_wrap=True)
         else:
             self._live.update(self._panel(step, steps, metrics), refresh=True)
 
     def _panel(self, step: int, steps: int, metrics: Mapping[str, float]) -> RenderableType:
         left = (time.monotonic() - self._started) / step * (steps - step)
+        top = Table.grid()
+        top.add_row(ProgressBar(total=steps, completed=step, width=CURVE_COLUMNS))
+        top.add_row(Text(sparkline(self._rewards), style="green"))
         table = Table.grid(padding=(0, 2))
         for name, words in SHOWN.items():
             if name in metrics:
                 table.add_row(words, f"[bold]{metrics[name]:.4g}[/bold]")
-        curve = Text(sparkline(self._rewards), style="green")
         title = f"step {step} of {steps}, about {_duration(left)} left"
-        return Panel(
-            Group(ProgressBar(total=steps, completed=step, width=CURVE_COLUMNS), curve, table), title=title
-        )
+        return Panel(Group(top, table), title=title)
 
 
 def line_of(step: int, steps: int, metrics: Mapping[str, float]) -> str:

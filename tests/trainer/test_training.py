@@ -1,0 +1,62 @@
+import io
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from rich.console import Console
+from typer.testing import CliRunner
+
+from grpo_trainer.cli import app
+from grpo_trainer.loading import load_config
+from grpo_trainer.loop import rehearse
+from grpo_trainer.preparation import assemble
+from grpo_trainer.training import run_training, show
+from tests.trainer.runs import config_of, judged_by, odd_pays, write_start
+
+NOBODY = "reward.url=http://127.0.0.1:9"
+
+
+def ended(*words: str, config: list[str]) -> tuple[int, str]:
+    errors = io.StringIO()
+    settings = load_config("tiny-cpu", overrides=[*config, *words])
+    console = Console(file=io.StringIO())
+    return run_training(
+        settings, console, Console(file=errors), resume=False, dry_run=False
+    ), errors.getvalue()
+
+
+def test_without_a_model_the_command_says_what_is_missing() -> None:
+    code, errors = ended(config=[])
+    assert code == 2
+    assert "model.path is not set" in errors
+    assert "data.train is not set" in errors
+
+
+def test_without_a_service_the_command_says_where_it_looked(tmp_path: Path) -> None:
+    code, errors = ended(NOBODY, config=write_start(tmp_path))
+    assert code == 3
+    assert "http://127.0.0.1:9" in errors
+    assert "verifier serve" in errors
+
+
+def test_a_truncating_sampler_is_refused_on_the_command_line() -> None:
+    result = CliRunner().invoke(app, ["train", "--preset", "tiny-cpu", "sampling.top_p=0.9"])
+    assert result.exit_code == 2
+    assert "a sampler that cuts the distribution is refused" in result.output
+
+
+def test_a_rehearsal_shows_prompts_answers_rewards_and_memory(tmp_path: Path) -> None:
+    config = config_of(tmp_path)
+    console = Console(file=io.StringIO(), width=100)
+    with judged_by(odd_pays, config) as judge:
+        rehearsal = rehearse(assemble(config, judge, lambda text: None, record=False))
+    show(console, config, rehearsal)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    group = rehearsal.drawn.groups[0]
+    assert group.prompt.text in text
+    assert f"gold {group.problem.gold}" in text
+    assert "rewards of the group: " + " ".join(f"{v.reward:g}" for v in group.verdicts) in text
+    assert "GiB at the peak" in text
