@@ -23,7 +23,7 @@ demo: $(VENV)/.server ## Start the judge, score the shipped rollouts over HTTP, 
 	@$(BIN)/python examples/demo/run.py $(DEMO_ARGS)
 
 train-demo: $(VENV)/.trainer ## Train a tiny model on the CPU against the live judge; it gets better as you watch
-	@$(BIN)/python examples/train_demo/run.py $(TRAIN_DEMO_ARGS)
+	@$(BIN)/python examples/train_demo/learn.py $(TRAIN_DEMO_ARGS)
 
 test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
 	$(BIN)/python -m pytest -rs -m "not containers" $(PYTEST_ARGS)
@@ -31,9 +31,9 @@ test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy verifier_service examples tools $(wildcard benchmarks)
+	$(BIN)/mypy --exclude 'train_demo|bench_learning' verifier_service examples tools $(wildcard benchmarks)
 	@if $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))'; then set -x; \
-	  $(BIN)/mypy trainer/grpo_trainer; \
+	  MYPYPATH=trainer $(BIN)/mypy trainer/grpo_trainer examples/train_demo benchmarks/bench_learning.py; \
 	elif [ -n "$${REQUIRE_SERVICES:-}" ]; then echo "the trainer's types need torch: make trainer"; exit 1; \
 	else echo "left out: types of the trainer (torch is not installed: make trainer)"; fi
 	PYTHONPATH=trainer $(BIN)/lint-imports --no-logo
