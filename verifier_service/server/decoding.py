@@ -34,6 +34,7 @@ from verifier_service.server.settings import variable
 DEFAULT_MAX_VALUES = 131_072
 # Every value of a JSON text but the first stands behind one of these.
 _SEPARATORS = b",[{"
+_SAMPLE = 65536
 _BACKSLASH = ord("\\")
 _ALL_BUT_SEPARATORS = bytes(set(range(256)) - set(_SEPARATORS))
 # The most digits that Python converts by default; the conversion takes quadratic time.
@@ -153,11 +154,18 @@ def more_values_than(most: int, body: bytes) -> bool:
     """Whether a JSON text holds more values than this; of what is no JSON, whether reading it could cost so.
 
     Separators are counted first as they stand, those within texts included, which is cheap and nearly
-    always enough. Only where it is not, the texts are left out.
+    always enough. Only where it is not, or where the beginning says that it will not be, the texts are left out.
     """
-    if len(body.translate(None, _ALL_BUT_SEPARATORS)) < most:
+    if len(body) <= most:
         return False
-    return len(_outside_texts(body, most).translate(None, _ALL_BUT_SEPARATORS)) >= most
+    sample = body[:_SAMPLE]
+    if _separators(sample) * len(body) < most * len(sample) and _separators(body) < most:
+        return False
+    return _separators(_outside_texts(body, most)) >= most
+
+
+def _separators(text: bytes) -> int:
+    return len(text.translate(None, _ALL_BUT_SEPARATORS))
 
 
 def _outside_texts(body: bytes, most: int) -> bytes:
