@@ -77,6 +77,32 @@ def test_a_resumed_run_ends_where_the_uninterrupted_one_ends(tmp_path: Path, wor
     assert rows[0] == rows[1]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["model.precision=bfloat16", "correction.level=token", "correction.high=2"],
+        ["model.gradient_checkpointing=true", "kl.beta=0.1", "reference.update=fixed"],
+        ["sampling.filter=accuracy", "sampling.max_refills=9", "sampling.truncated=mask", "sampling.batch=5"],
+        ["loss.surrogate=cispo", "batch.passes=2", "loss.aggregation=token"],
+        ["loss.ratio=sequence", "batch.passes=2", "advantage.scale=none", "model.precision=float64"],
+    ],
+)
+def test_what_can_be_configured_runs_and_moves_the_weights(tmp_path: Path, words: list[str]) -> None:
+    summary = run(config_of(tmp_path, "steps=2", *words))
+    rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert [row["policy/stepped"] for row in rows] == [1.0, 1.0]
+    start, end = weights(tmp_path / "start"), weights(summary.checkpoint)
+    assert any(not torch.equal(start[name], end[name].to(start[name].dtype)) for name in start)
+    # Sampler and trainer see the same model, in whatever precision each computes.
+    assert rows[0].get("engine/logprob_gap", 0.0) < 0.05
+
+
+def test_a_checkpoint_that_is_not_there_is_named(tmp_path: Path) -> None:
+    config = config_of(tmp_path, f"model.path={tmp_path / 'nowhere'}")
+    with pytest.raises(PreparationError, match="nowhere cannot be loaded"):
+        run(config)
+
+
 def test_answers_without_a_verdict_are_counted_and_teach_nothing(tmp_path: Path) -> None:
     summary = run(config_of(tmp_path, "steps=2"), lambda item: None)
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")

@@ -72,6 +72,15 @@ def test_the_gradient_does_not_depend_on_the_chunks_of_the_head(chunk: int) -> N
     )
 
 
+def test_the_gradient_does_not_depend_on_checkpointing() -> None:
+    plain = Policy(tiny_model().double(), config_of("model.precision=float64"))
+    words = ["model.precision=float64", "model.gradient_checkpointing=true"]
+    recomputed = Policy(tiny_model().double(), config_of(*words))
+    torch.testing.assert_close(
+        gradient(recomputed, experience(recomputed)), gradient(plain, experience(plain))
+    )
+
+
 def test_the_gradient_is_that_of_the_formula_written_out() -> None:
     policy = Policy(tiny_model().double(), config_of("model.precision=float64"))
     batch = experience(policy)

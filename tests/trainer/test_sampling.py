@@ -109,6 +109,22 @@ def test_items_tell_the_service_all_it_can_use() -> None:
     }
 
 
+def test_groups_are_scored_while_others_are_still_written() -> None:
+    some = sampler(by_question("m"))
+    judge, engine = some.judge, some.engine
+    scored_before_the_last: list[int] = []
+
+    def generate(prompts: Any, group_size: int, sampling: Sampling) -> Iterator[Group]:
+        for place in range(len(prompts)):
+            assert isinstance(judge, FakeJudge)
+            scored_before_the_last.append(len(judge.items) // G)
+            yield Group(place, (ANSWER,) * group_size)
+
+    engine.generate = generate  # type: ignore[method-assign]
+    some.fill(step=1, version=0)
+    assert scored_before_the_last == list(range(8))
+
+
 def test_the_filter_refills_until_the_round_is_full_of_mixed_groups() -> None:
     drawn = sampler(by_question("mrwn"), *FILTER, questions=80).fill(step=1, version=0)
     assert names(drawn) == [str(i) for i in range(0, 32, 4)]

@@ -41,6 +41,15 @@ def test_without_a_service_the_command_says_where_it_looked(tmp_path: Path) -> N
     assert "verifier serve" in errors
 
 
+def test_without_an_address_the_command_says_how_to_give_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VERIFIER_URL", raising=False)
+    code, errors = ended(config=write_start(tmp_path))
+    assert code == 2
+    assert "VERIFIER_URL" in errors
+
+
 def test_a_truncating_sampler_is_refused_on_the_command_line() -> None:
     result = CliRunner().invoke(app, ["train", "--preset", "tiny-cpu", "sampling.top_p=0.9"])
     assert result.exit_code == 2

@@ -66,8 +66,7 @@ def assemble(
     start = _start_of(config, checkpoints, resume=resume, record=record)
     state = read_state(Path(start)) if resume else State()
     judge.expect(state.engine)
-    tokenizer = AutoTokenizer.from_pretrained(start)
-    model = load_model(start, config)
+    tokenizer, model = load_checkpoint(start, config)
     template = load_template(config.template, tokenizer)
     asked = _questions(config, template, judge, say)
     check_probe(template.probe(), judge)
@@ -85,6 +84,14 @@ def assemble(
     if record and not resume:
         _write_manifest(output, config, judge)
     return Parts(config, policy, engine, tokenizer, judge, sampler, state, checkpoints, output, resume)
+
+
+def load_checkpoint(path: str | Path, config: TrainConfig) -> tuple[Any, Any]:
+    """Tokenizer and model. Raises PreparationError if there is no such checkpoint."""
+    try:
+        return AutoTokenizer.from_pretrained(path), load_model(path, config)
+    except OSError as error:
+        raise PreparationError(f"model.path={path} cannot be loaded: {str(error).splitlines()[0]}") from error
 
 
 def load_model(path: str | Path, config: TrainConfig) -> Any:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from grpo_trainer.config import RewardConfig
+from grpo_trainer.loading import ConfigError
 from verifier_service.client import AsyncClient, RequestRefused, ServiceUnreachable, UnexpectedReply
 from verifier_service.schema import GoldQuery, GoldsResponse, Info, Outcome, Result, ScoreResponse
 
@@ -78,7 +79,7 @@ class Judge:
     """A client of the service with an event loop of its own, in a thread.
 
     notify: told, in words for people, when the service goes away and when it is back.
-    client: by default one for reward.url.
+    client: by default one for reward.url. Raises ConfigError where no address is given.
     """
 
     def __init__(
@@ -93,8 +94,7 @@ class Judge:
         self.counts = JudgeCounts()
         self.engine: str | None = None
         self.profile_hash: str | None = None
-        # Its own patience outlasts the service, and tells people so.
-        self._client = client or AsyncClient(config.url, timeout_s=config.timeout_s, retries=0)
+        self._client = client or _client_for(config)
         self._notify = notify
         self._clock = clock
         self._down_since: float | None = None
@@ -106,11 +106,6 @@ class Judge:
     @property
     def url(self) -> str:
         return self._client.url
-
-    @property
-    def outage_since(self) -> float | None:
-        """When the service went away, by the clock; None while it is there."""
-        return self._down_since
 
     def submit(self, items: Sequence[Item]) -> "Future[list[Verdict]]":
         """Asks for verdicts on a group, and returns at once. One verdict per item, in their order."""
@@ -237,6 +232,14 @@ class Judge:
                 )
             self._notify(f"{words}; the run goes on, as reward.on_engine_change says")
         self.engine, self.profile_hash = reply.engine, reply.profile_hash
+
+
+def _client_for(config: RewardConfig) -> AsyncClient:
+    try:
+        # Without retries of its own: the patience of the judge outlasts the service, and tells people so.
+        return AsyncClient(config.url, timeout_s=config.timeout_s, retries=0)
+    except ValueError as error:
+        raise ConfigError([f"reward.url: {error}"]) from None
 
 
 def verdict_from(result: Result) -> Verdict:
