@@ -3,6 +3,8 @@
 import ctypes
 import os
 import signal
+import socket
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -49,22 +51,13 @@ def once(marker: str, deed: str) -> object:
     path = Path(marker)
     if path.exists():
         return "second time"
-    path.touch()
+    ctypes.CDLL(None).creat(os.fsencode(path), 0o600)  # Python is not allowed to
     return DEEDS[deed]()
 
 
 def grow(mb: int) -> int:
     HELD.append(b"x" * (mb << 20))
     return len(HELD)
-
-
-def fork_and_hold() -> int:
-    """A grandchild that keeps the worker's socket open."""
-    pid = os.fork()
-    if pid == 0:
-        time.sleep(ENDLESS_S)
-    os.kill(os.getpid(), signal.SIGKILL)
-    return pid
 
 
 def recurse(depth: int = 0) -> int:
@@ -76,10 +69,44 @@ class Unsendable:
         raise TypeError("not to be sent")
 
 
+def ask_for_a_name() -> object:
+    return socket.getaddrinfo("localhost", 80)
+
+
+def connect() -> object:
+    return socket.create_connection(("127.0.0.1", 9), 1)
+
+
+def connect_to_a_socket_file() -> object:
+    with socket.socket(socket.AF_UNIX) as sock:
+        return sock.connect("/nowhere")
+
+
+def write(path: str) -> object:
+    return Path(path).write_text("written")
+
+
+def append(path: str) -> object:
+    return os.close(os.open(path, os.O_APPEND | os.O_WRONLY))
+
+
 HELD: list[bytes] = []
 DEEDS: dict[str, Any] = {
     "echo": lambda value: value,
     "pid": os.getpid,
+    "fork": os.fork,
+    "system": lambda: os.system("true"),
+    "popen": lambda: subprocess.run(["true"], check=True),
+    "exec": lambda: os.execv("/bin/true", ["true"]),
+    "spawn": lambda: os.posix_spawn("/bin/true", ["true"], {}),
+    "kill_parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
+    "ask_for_a_name": ask_for_a_name,
+    "connect": connect,
+    "connect_to_a_socket_file": connect_to_a_socket_file,
+    "write": write,
+    "append": append,
+    "remove": os.remove,
+    "read": lambda path: Path(path).read_text(),
     "environ": lambda name: os.environ.get(name),
     "main": lambda: getattr(__import__("sys").modules["__main__"], "__file__", ""),
     "spin": spin,
@@ -89,7 +116,7 @@ DEEDS: dict[str, Any] = {
     "bomb": lambda: bytearray(1 << 40),
     "grow": grow,
     "abort": os.abort,
-    "kill_self": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "kill_self": lambda: ctypes.CDLL(None).kill(os.getpid(), signal.SIGKILL),
     "exit": lambda: os._exit(0),
     "raise": lambda: [][0],
     "recurse": recurse,

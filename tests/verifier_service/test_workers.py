@@ -111,6 +111,69 @@ def test_a_call_that_fails_once_gets_its_value_on_the_second_run(deed: str, tmp_
     assert sum(kills.values()) == 1
 
 
+FORBIDDEN = [
+    ("fork", ()),
+    ("system", ()),
+    ("popen", ()),
+    ("exec", ()),
+    ("spawn", ()),
+    ("kill_parent", ()),
+    ("ask_for_a_name", ()),
+    ("connect", ()),
+    ("connect_to_a_socket_file", ()),
+    ("write", ("FILE",)),
+    ("append", ("FILE",)),
+    ("remove", ("FILE",)),
+]
+
+
+@pytest.mark.parametrize("deed, args", FORBIDDEN)
+def test_a_worker_starts_no_process_opens_no_connection_and_writes_no_file(
+    deed: str, args: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("as it was")
+    outcome, kills = outcomes_beside(call(deed, *(str(file) for _ in args)))
+    assert isinstance(outcome, Failed)
+    assert outcome.code == "internal"
+    assert "PermissionError: a worker may not" in outcome.message
+    assert not kills
+    assert file.read_text() == "as it was"
+
+
+def test_a_worker_reads_files_and_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("data of a reward")
+    monkeypatch.setenv("VERIFIER_API_KEY", "hush")
+    monkeypatch.setenv("OTHER", "kept")
+
+    async def body(pool: WorkerPool) -> list[Outcome]:
+        return await pool.run(
+            [call("read", str(file)), call("environ", "VERIFIER_API_KEY"), call("environ", "OTHER")]
+        )
+
+    assert in_pool(body) == [Done("data of a reward"), Done(None), Done("kept")]
+
+
+AS_NOBODY = """
+import ctypes, os
+from verifier_service.workers.confinement import forbid
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+forbid()
+libc = ctypes.CDLL(None, use_errno=True)
+pid = libc.fork()
+if pid == 0:
+    os._exit(0)
+print(pid, os.strerror(ctypes.get_errno()))
+"""
+
+
+def test_for_a_user_without_rights_not_even_code_in_c_starts_a_process() -> None:
+    ended = subprocess.run([sys.executable, "-c", AS_NOBODY], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.strip() == "-1 Resource temporarily unavailable", ended.stderr
+
+
 @pytest.mark.parametrize("deed", ["raise", "unsendable"])
 def test_an_exception_in_the_judge_is_internal_and_costs_no_worker(deed: str) -> None:
     outcome, kills = outcomes_beside(call(deed))

@@ -18,6 +18,7 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn, cast
 
+from verifier_service.workers.confinement import forbid
 from verifier_service.workers.wire import BEAR, NEVER_BORN, ORDER, Page, framed, read_frame
 from verifier_service.workers.worker import Judge, confine, serve
 
@@ -118,6 +119,7 @@ class Nursery:
             confine(self._memory_mb, server)
             page = Page(page_fd)
             os.close(page_fd)
+            forbid()
             serve(socket.socket(fileno=sock_fd), page, self._judge)
             status = 0
         except BaseException:  # noqa: BLE001

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from verifier_service.workers.confinement import without_secrets
 from verifier_service.workers.wire import BEAR, KILL, ORDER, Frames, framed
 
 CLOSE_S = 5.0
@@ -122,6 +123,6 @@ def _launched(control: socket.socket) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=(fd,),
-        env=os.environ | ENVIRONMENT | {"PYTHONPATH": path},
+        env=without_secrets(dict(os.environ)) | ENVIRONMENT | {"PYTHONPATH": path},
         start_new_session=True,  # a terminal's Ctrl-C is for the parent, which drains first
     )
