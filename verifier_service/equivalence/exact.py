@@ -48,7 +48,10 @@ class Evaluator:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise Refused(f"a {type(node).__name__.lower()} has no value")
-        result = handler(self, node)
+        try:
+            result = handler(self, node)
+        except (ZeroDivisionError, OverflowError) as fault:  # flint's, for arguments that no check foresaw
+            raise Undefined(str(fault)) from fault
         if not isinstance(result, fmpq) and not result.is_finite():
             raise Undefined("not finite")
         return result

@@ -129,6 +129,8 @@ def _sqrt(mode: Mode, args: Values) -> Value:
 def _root(mode: Mode, args: Values) -> Value:
     index = args[1]
     if type(index) is not fmpq or index.q != 1 or index < 1:
+        if contains_zero(index):
+            raise Undefined("a root of index zero")
         return power(mode.complex_values, args[0], ONE / index)
     value = args[0]
     return value.root(int(index)) if isinstance(value, acb) else nth_root(mode.complex_values, value, index.p)
