@@ -239,6 +239,11 @@ def test_values_are_counted_and_what_stands_in_texts_is_not(value: Any, escaped:
         assert more_values_than(count, body)
 
 
+def test_quotation_marks_inside_a_text_use_up_no_bound() -> None:
+    code = 'print("a", [1], "b");' * 40_000
+    assert not more_values_than(16, json.dumps({"completion": code, "gold": "5"}).encode())
+
+
 @pytest.mark.parametrize(
     "value", ["[]", "{}", '""', "0", '{"a":0}', '[["",""]]', "[" * 5 + "]" * 5, '"\\\\"', '"[,"']
 )
