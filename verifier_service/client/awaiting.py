@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -24,7 +24,9 @@ from verifier_service.schema import GoldsResponse, Info, ScoreResponse
 _ResultT = TypeVar("_ResultT")
 
 
-_AsyncSessions = WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, httpx.AsyncClient]]
+# By event loop and process: connections belong to both.
+_Kept = tuple[httpx.AsyncClient, AsyncGenerator[None, None]]
+_Sessions = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, _Kept]]
 
 
 class AsyncClient(Core):
@@ -53,8 +55,7 @@ class AsyncClient(Core):
 
     def _forget_process(self) -> None:
         super()._forget_process()
-        # By event loop, together with the process: connections belong to both.
-        self._sessions: _AsyncSessions = WeakKeyDictionary()
+        self._sessions: _Sessions = WeakKeyDictionary()
 
     async def score(
         self,
@@ -80,9 +81,9 @@ class AsyncClient(Core):
         return await self._hold(self._conversations.asking())
 
     async def aclose(self) -> None:
-        process, session = self._sessions.pop(asyncio.get_running_loop(), (0, None))
-        if session is not None and process == os.getpid():
-            await session.aclose()
+        kept = self._sessions.get(asyncio.get_running_loop(), {}).get(os.getpid())
+        if kept is not None:
+            await kept[1].aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -111,13 +112,27 @@ class AsyncClient(Core):
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
             return None
-        session = self._session()
+        session = await self._session()
         return await session.send(self._request(session, step))
 
-    def _session(self) -> httpx.AsyncClient:
-        loop = asyncio.get_running_loop()
-        process, session = self._sessions.get(loop, (0, None))
-        if session is None or process != os.getpid():
-            session = httpx.AsyncClient(**self._options())
-            self._sessions[loop] = (os.getpid(), session)
+    async def _session(self) -> httpx.AsyncClient:
+        here = self._sessions.setdefault(asyncio.get_running_loop(), {})
+        kept = here.get(os.getpid())
+        if kept is not None:
+            return kept[0]
+        session = httpx.AsyncClient(**self._options())
+        keeper = _open_until_the_loop_ends(session, here)
+        here[os.getpid()] = (session, keeper)
+        await anext(keeper)
         return session
+
+
+async def _open_until_the_loop_ends(
+    session: httpx.AsyncClient, here: dict[int, _Kept]
+) -> AsyncGenerator[None, None]:
+    """Closes the session with its loop: `asyncio.run` ends the generators that are left, connections it does not."""
+    try:
+        yield
+    finally:
+        here.pop(os.getpid(), None)
+        await session.aclose()

@@ -10,7 +10,7 @@ from verifier_service.client.addresses import Address
 
 # Calls in a row that nobody answered, until the server is left alone for a while; then one call tries it.
 FAILURES_TO_REST = 5
-FIRST_REST_S, LONGEST_REST_S = 0.5, 10.0
+FIRST_REST_S, LONGEST_REST_S = 0.5, 5.0
 # A proxy answered, not the server behind it.
 GATEWAY_STATUSES = frozenset({502, 504})
 FULL_STATUSES = frozenset({429, 503})

@@ -1,0 +1,291 @@
+"""What the adapters share: asking with patience, and what a trainer is told where there is no verdict."""
+
+import json
+import logging
+import os
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+from typing import Any, Literal
+
+from verifier_service.client import (
+    AsyncClient,
+    Client,
+    RequestRefused,
+    ServiceError,
+)
+from verifier_service.client.addresses import given
+from verifier_service.conversation import ProfileArgument, RulesArgument, encoded
+from verifier_service.schema import GOLD_NAMES, ItemError, Result
+
+log = logging.getLogger("verifier_service.adapters")
+
+# What stands in for a verdict that is missing: nothing, a number, or an exception.
+OnNoVerdict = float | Literal["raise"] | None
+Item = Mapping[str, Any]
+
+# Statuses of a service that is full, stopping, at fault, or behind a proxy that cannot reach it. Any other
+# refusal is of the request itself, and would come again with each of them.
+PASSING = frozenset({408, 429, 500, 502, 503, 504})
+RETRIES = 12
+# Where the budget is short, the service is told, so that it sends what it has in time.
+SHORT_BUDGET_S, SHARE_OF_SERVICE = 15.0, 0.8
+RECENT, FEW = 512, 64
+
+
+class NoVerdict(RuntimeError):
+    """An item has no verdict, and the rule is to raise. `code` says why: of the item, or `unreachable`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"no verdict ({self.code}): {self.args[1]}"
+
+
+class TooManyErrors(RuntimeError):
+    """More items than `max_error_rate` had no verdict of late."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Since the start of this process: items asked about, those without a verdict, and why."""
+
+    items: int = 0
+    no_verdict: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+
+
+class _Book:
+    """The counts of one process."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self._recent: deque[bool] = deque(maxlen=RECENT)
+        self._lock = Lock()
+
+    def enter(self, results: Sequence[Result]) -> tuple[bool, float]:
+        """Counts these results. Returns whether it is time for a log line, and the share that failed of late."""
+        with self._lock:
+            failed = [result for result in results if result.reward is None]
+            before = self.counts.no_verdict
+            self.counts.items += len(results)
+            self.counts.no_verdict += len(failed)
+            self.counts.codes.update(code_of(result) for result in failed)
+            self._recent.extend(result.reward is None for result in results)
+            seen = len(self._recent)
+            # Each doubling is told: the first at once, and a service that is away does not fill the log.
+            due = self.counts.no_verdict.bit_length() > before.bit_length()
+            return due, sum(self._recent) / seen if seen >= FEW else 0.0
+
+
+class Remote:
+    """The service, as an adapter sees it: one result per item, in their order, whatever happens to it.
+
+    url: base URL, or several with commas; else VERIFIER_URL.  api_key: else VERIFIER_API_KEY.
+    profile, rules: of the items that name none; by default those of the service.
+    on_no_verdict: what `paid` gives where there is no verdict.
+    budget_s: how long one call may take, with all its retries.
+    max_error_rate: the share of the last 512 items (from 64 on) that may have no verdict.
+    Picklable, and safe in threads, after a fork and across event loops.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        on_no_verdict: OnNoVerdict,
+        api_key: str | None = None,
+        profile: ProfileArgument = None,
+        rules: RulesArgument = None,
+        budget_s: float = 60.0,
+        max_error_rate: float = 0.5,
+    ) -> None:
+        if isinstance(on_no_verdict, str) and on_no_verdict != "raise":
+            raise ValueError(f'on_no_verdict is "raise", None or a number, not {on_no_verdict!r}')
+        self.on_no_verdict = on_no_verdict
+        self.profile = profile
+        self.rules = rules
+        self.max_error_rate = max_error_rate
+        self.deadline_s = SHARE_OF_SERVICE * budget_s if budget_s < SHORT_BUDGET_S else None
+        options: dict[str, Any] = {
+            "api_key": api_key,
+            "timeout_s": budget_s,
+            "total_s": budget_s,
+            "retries": RETRIES,
+        }
+        self.client = Client(url, **options)
+        self.async_client = AsyncClient(url, **options)
+        self._books: dict[int, _Book] = {}
+
+    @property
+    def counts(self) -> Counts:
+        return self._book().counts
+
+    def judge(self, items: Sequence[Item]) -> list[Result]:
+        """Raises RequestRefused where the request is wrong, TooManyErrors where too many had no verdict."""
+        try:
+            results = self.client.score(items, **self._options()).results
+        except ServiceError as error:
+            results = _failed(error, len(items))
+        return self._noted(results)
+
+    async def ajudge(self, items: Sequence[Item]) -> list[Result]:
+        """As `judge`."""
+        try:
+            results = (await self.async_client.score(items, **self._options())).results
+        except ServiceError as error:
+            results = _failed(error, len(items))
+        return self._noted(results)
+
+    def paid(self, result: Result) -> float | None:
+        """The reward, or what stands in for it. Raises NoVerdict where that is the rule."""
+        return self.or_rule(result, result.reward)
+
+    def or_rule(self, result: Result, value: float | None) -> float | None:
+        """A value of a result that has a verdict; of another one what stands in for it."""
+        if result.reward is not None:
+            return value
+        if self.on_no_verdict == "raise":
+            message = result.error.message if result.error is not None else result.reason
+            raise NoVerdict(code_of(result), message)
+        return None if self.on_no_verdict is None else float(self.on_no_verdict)
+
+    def number(self, result: Result) -> float:
+        """As `paid`, for a trainer that can take numbers only; None is no rule there."""
+        paid = self.paid(result)
+        if paid is None:
+            raise NoVerdict(
+                code_of(result), "this trainer cannot leave an item out; choose a number or raise"
+            )
+        return paid
+
+    def close(self) -> None:
+        """Closes the connections of this process; those of an event loop end with it."""
+        self.client.close()
+
+    def _options(self) -> dict[str, Any]:
+        return {"profile": self.profile, "rules": self.rules, "deadline_s": self.deadline_s}
+
+    def _noted(self, results: list[Result]) -> list[Result]:
+        book = self._book()
+        due, share = book.enter(results)
+        counts = book.counts
+        if due:
+            log.warning(
+                "no verdict for %d of %d items so far (%s); each counts as: %s",
+                counts.no_verdict,
+                counts.items,
+                _told(counts.codes),
+                "an exception" if self.on_no_verdict == "raise" else self.on_no_verdict,
+            )
+        if share > self.max_error_rate:
+            raise TooManyErrors(
+                f"{share:.0%} of the last items had no verdict (max_error_rate {self.max_error_rate:.0%}):"
+                f" {_told(counts.codes)}; the service is {self.client.url}"
+            )
+        return results
+
+    def _book(self) -> _Book:
+        # By process, as the connections of the client: a child must not wait for a lock of its parent.
+        book = self._books.get(os.getpid())
+        return book if book is not None else self._books.setdefault(os.getpid(), _Book())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_books": {}}
+
+
+def remote(url: str | None = None, **options: Any) -> Remote:
+    """The same Remote for the same arguments, for adapters that are functions."""
+    return _made(encoded([given(url), options]))
+
+
+@cache
+def _made(arguments: str) -> Remote:
+    url, options = json.loads(arguments)
+    return Remote(url, **options)
+
+
+def code_of(result: Result) -> str:
+    """Why there is no verdict."""
+    return result.error.code if result.error is not None else "no_verdict"
+
+
+def error_flag(result: Result) -> float:
+    """1.0 where there is no verdict, for the logs of a trainer."""
+    return float(result.reward is None)
+
+
+def score(result: Result, name: str) -> float:
+    """A raw score as a number; 0.0 where the profile has no such reward, or there is no verdict."""
+    return float(result.scores.get(name) or 0.0)
+
+
+def gold_column(columns: Mapping[str, Any], name: str | None = None) -> Any:
+    """The column with the reference answers: the one that is named, or else one that the service would know.
+
+    Raises ValueError where there is none.
+    """
+    for candidate in GOLD_NAMES if name is None else (name,):
+        if candidate in columns:
+            return columns[candidate]
+    sought = ", ".join(GOLD_NAMES) if name is None else name
+    raise ValueError(f"no column with the reference answer ({sought}) among {', '.join(sorted(columns))}")
+
+
+def item_of(completion: Any, gold: Any, prompt: Any = None, **more: Any) -> dict[str, Any]:
+    """An item; what is None is left out, and of chat messages only what can be judged is kept."""
+    item = {"completion": plain_text(completion), "gold": gold, "prompt": plain_text(prompt), **more}
+    if prompt is not None and ends_in_think(item["prompt"]):
+        item["prefilled_think"] = True
+    return {name: value for name, value in item.items() if value is not None or name == "gold"}
+
+
+def plain_text(text: Any) -> Any:
+    """Chat messages without pictures and calls of tools, which are no part of an answer; a text as it is."""
+    if text is None or isinstance(text, str):
+        return text
+    return [_plain_message(message) for message in text]
+
+
+def _plain_message(message: Any) -> dict[str, Any]:
+    fields: Mapping[str, Any] = message if isinstance(message, Mapping) else vars(message)
+    content = fields.get("content")
+    if content is not None and not isinstance(content, str):
+        content = [
+            part for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+        ]
+    found = {"role": str(fields.get("role")), "content": content}
+    reasoning = fields.get("reasoning_content") or fields.get("reasoning")
+    return found if reasoning is None else {**found, "reasoning_content": reasoning}
+
+
+def ends_in_think(prompt: Any) -> bool:
+    """Whether a prompt opens the thinking itself, so that the completion has no opening tag."""
+    return isinstance(prompt, str) and prompt.rstrip().endswith("<think>")
+
+
+def answer_in(query: str, prompt: str) -> str:
+    """The answer in a text that begins with its prompt."""
+    return query.removeprefix(prompt)
+
+
+def _failed(error: ServiceError, count: int) -> list[Result]:
+    """Results for items that nobody judged. Raises the error where no other request would fare better."""
+    if isinstance(error, RequestRefused):
+        if error.status not in PASSING:
+            raise error
+        code = f"http_{error.status}"
+    else:
+        code = "unreachable"
+    told = ItemError(code=code, message=str(error), retryable=True)
+    return [
+        Result(index=place, status="error", reward=None, verdict=None, error=told) for place in range(count)
+    ]
+
+
+def _told(codes: Counter[str]) -> str:
+    return ", ".join(f"{code} {count}" for code, count in codes.most_common(5))

@@ -1,0 +1,52 @@
+"""NeMo RL: an environment of one turn. With NeMo Gym, /verify of the service is the way instead.
+
+    register_env("verifier", "verifier_service.adapters.for_nemo_rl.RemoteEnvironment")
+    env: {verifier: {url: "http://HOST:8000"}}
+
+Where there is no verdict: NoVerdict is raised, since NeMo RL cannot tell a 0.0 of a failure from one of a
+wrong answer.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from verifier_service.adapters.common import Remote, gold_column, item_of
+
+ON_NO_VERDICT = "raise"
+
+
+class RemoteEnvironment:
+    """cfg: a mapping of the options of `common.Remote`."""
+
+    def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
+        self._judge = Remote(**{"on_no_verdict": ON_NO_VERDICT, **(cfg or {})})
+
+    def step(
+        self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: Sequence[Mapping[str, Any]]
+    ) -> Any:
+        """The rewards of a batch of conversations, each of which ends with its answer."""
+        items = [
+            item_of(messages[-1:], gold_column(row), messages[:-1] or None)
+            for messages, row in zip(message_log_batch, metadata, strict=True)
+        ]
+        results = self._judge.judge(items)
+        # Torch and the type of the reply are the trainer's: both have been imported when it calls.
+        torch = sys.modules["torch"]
+        reply = import_module("nemo_rl.environments.interfaces").EnvironmentReturn
+        count = len(results)
+        return reply(
+            observations=[{"role": "environment", "content": result.verdict or ""} for result in results],
+            metadata=list(metadata),
+            next_stop_strings=[None] * count,
+            rewards=torch.tensor([self._judge.number(result) for result in results]),
+            terminateds=torch.ones(count),
+            answers=[result.extracted for result in results],
+        )
+
+    def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
+        return batch, {"verifier_error": float(self._judge.counts.no_verdict)}
+
+    def shutdown(self) -> None:
+        self._judge.client.close()
