@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -133,63 +133,46 @@ class Metrics:
         self.registry.register(_FigureCollector(figures, ready, admission, limits))
         self._admission = admission
         self._figures = figures
-        self.lag = Spread()
-        self._judging = Spread()
-        for name, help_, spread in (
-            ("verifier_event_loop_lag_seconds", "How late the event loop is.", self.lag),
-            ("verifier_item_seconds", "CPU time of judging an item.", self._judging),
-        ):
-            self.registry.register(_SpreadCollector(name, help_, spread))
-        self._methods = Counter(
-            "verifier_methods_total",
-            "Items by how the verdict was reached.",
-            ["method"],
-            registry=self.registry,
+        self.lag = self._spread("verifier_event_loop_lag_seconds", "How late the event loop is.")
+        self._judging = self._spread("verifier_item_seconds", "CPU time of judging an item.")
+        self._decoding = self._histogram("verifier_decode_seconds", "Time to decode a body.")
+        self._batches = self._histogram(
+            "verifier_batch_items", "Items in a request to /score.", bounds=_ITEMS
         )
-        self._requests = Counter(
-            "verifier_requests_total",
-            "Requests by route and status.",
-            ["route", "status"],
-            registry=self.registry,
-        )
-        self._durations = Histogram(
+        self._durations = self._histogram(
             "verifier_request_duration_seconds",
             "Time from the first byte of a request to the last of its reply.",
-            ["route"],
-            buckets=SECONDS,
-            registry=self.registry,
+            "route",
         )
-        self._batches = Histogram(
-            "verifier_batch_items", "Items in a request to /score.", buckets=_ITEMS, registry=self.registry
+        self._requests = self._counter(
+            "verifier_requests_total", "Requests by route and status.", "route", "status"
         )
-        self._decoding = Histogram(
-            "verifier_decode_seconds", "Time to decode a body.", buckets=SECONDS, registry=self.registry
+        self._abandoned = self._counter(
+            "verifier_requests_abandoned_total", "Requests whose sender hung up while they were judged."
         )
-        self._bytes = Counter("verifier_body_bytes_total", "Bytes of bodies read.", registry=self.registry)
-        self._items = Counter(
-            "verifier_items_total",
-            "Items by verdict and profile.",
-            ["verdict", "profile"],
-            registry=self.registry,
+        self._bytes = self._counter("verifier_body_bytes_total", "Bytes of bodies read.")
+        self._items = self._counter(
+            "verifier_items_total", "Items by verdict and profile.", "verdict", "profile"
         )
-        self._nulls = Counter(
-            "verifier_nulls_total", "Items without a verdict, by code.", ["code"], registry=self.registry
+        self._methods = self._counter(
+            "verifier_methods_total", "Items by how the verdict was reached.", "method"
         )
-        self._cached = Counter(
-            "verifier_items_cached_total", "Items answered from the cache.", registry=self.registry
-        )
-        self._golds = Counter(
-            "verifier_golds_total",
-            "Golds checked, by whether they can be judged.",
-            ["ok"],
-            registry=self.registry,
+        self._nulls = self._counter("verifier_nulls_total", "Items without a verdict, by code.", "code")
+        self._cached = self._counter("verifier_items_cached_total", "Items answered from the cache.")
+        self._golds = self._counter(
+            "verifier_golds_total", "Golds checked, by whether they can be judged.", "ok"
         )
 
-        self._abandoned = Counter(
-            "verifier_requests_abandoned_total",
-            "Requests whose sender hung up while they were judged.",
-            registry=self.registry,
-        )
+    def _counter(self, name: str, help_: str, *labels: str) -> Counter:
+        return Counter(name, help_, labels, registry=self.registry)
+
+    def _histogram(self, name: str, help_: str, *labels: str, bounds: Sequence[float] = SECONDS) -> Histogram:
+        return Histogram(name, help_, labels, buckets=bounds, registry=self.registry)
+
+    def _spread(self, name: str, help_: str) -> Spread:
+        spread = Spread()
+        self.registry.register(_SpreadCollector(name, help_, spread))
+        return spread
 
     def request_abandoned(self) -> None:
         self._abandoned.inc()
