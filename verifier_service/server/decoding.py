@@ -36,6 +36,8 @@ DEFAULT_MAX_VALUES = 131_072
 # Every value of a JSON text but the first stands behind one of these.
 _SEPARATORS = b",[{"
 _SAMPLE = 65536
+_BACKSLASH = ord("\\")
+_FAR_APART = 100  # bytes between two quotation marks
 # A string of JSON, or what there is of one that is cut off; linear, for it never goes back.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _ALL_BUT_SEPARATORS = bytes(set(range(256)) - set(_SEPARATORS))
@@ -105,6 +107,18 @@ class Decoder:
             _validated(GoldsRequest, {**envelope, "golds": []})
             return golds
 
+    def document(self, body: bytes) -> dict[str, Any]:
+        """A body of another shape than ours: an object that JSON can hold, as bounded as the others."""
+        self._check_values(body)
+        value = _decoded(body)
+        if not isinstance(value, dict):
+            raise ProblemError(422, "invalid-request", "the body should be an object")
+        try:
+            cleaned: dict[str, Any] = clean(value)[0]
+        except Unreadable as error:
+            raise _invalid([ProblemPath(path=path_text(error.path), message=error.message)]) from None
+        return cleaned
+
     def _piecemeal(
         self, body: bytes, name: str, read: Callable[[object, str], _T]
     ) -> tuple[dict[str, Any], list[_T]]:
@@ -173,10 +187,27 @@ def _separators(text: bytes) -> int:
 def _outside_texts(body: bytes, most: int) -> bytes:
     """What of a JSON text stands outside its strings, for one of at most so many values.
 
-    Of a longer one the rest is returned as it is: it is refused in any case. A value has at most two
+    Of a longer one the rest may be returned as it is: it is refused in any case. A value has at most two
     strings, itself and its key.
     """
-    return _STRING.sub(b"", body, count=2 * most)
+    if body.count(b'"') * _FAR_APART > len(body):
+        return _STRING.sub(b"", body, count=2 * most)
+    # Few and long strings, as batches have: leaping from mark to mark takes a tenth of the time.
+    outside: list[bytes] = []
+    inside, start = False, 0
+    while (mark := body.find(b'"', start)) >= 0:
+        if not inside:
+            outside.append(body[start:mark])
+            inside = True
+        elif body[mark - 1] != _BACKSLASH or _is_free(body[start:mark]):
+            inside = False
+        start = mark + 1
+    return b"".join(outside) if inside else b"".join((*outside, body[start:]))
+
+
+def _is_free(text: bytes) -> bool:
+    """Whether a quotation mark behind this part of a string ends it, and is not an escaped one."""
+    return (len(text) - len(text.rstrip(b"\\"))) % 2 == 0
 
 
 def _faulty(item: Item, fault: str) -> InvalidItem:

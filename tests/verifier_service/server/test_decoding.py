@@ -230,8 +230,10 @@ values = st.recursive(
 )
 
 
-@given(values, st.booleans())
-def test_values_are_counted_and_what_stands_in_texts_is_not(value: Any, escaped: bool) -> None:
+@pytest.mark.parametrize("length", [0, 5000])  # texts far apart are skipped in another way
+@given(value=values, escaped=st.booleans())
+def test_values_are_counted_and_what_stands_in_texts_is_not(value: Any, escaped: bool, length: int) -> None:
+    value = {"long": ",[" * length, "value": value, "\\": "x" * 10 * length + '\\"'}
     body = json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
     count = separators(value)
     assert not more_values_than(count + 1, body)
