@@ -29,6 +29,7 @@ from verifier_service.server.lifecycle import LAST_WORDS_S, DrainingServer
 from verifier_service.server.limits import Limiter, Quota
 from verifier_service.server.logs import set_up_logs
 from verifier_service.server.metrics import Metrics
+from verifier_service.server.native import router as native
 from verifier_service.server.openapi import openapi_document
 from verifier_service.server.pages import router as pages
 from verifier_service.server.paths import Prefixed
@@ -45,7 +46,7 @@ log = logging.getLogger(__name__)
 KNOWN_PATHS = frozenset(
     {
         "/openapi.json",
-        *(route.path for route in (*router.routes, *pages.routes) if isinstance(route, APIRoute)),
+        *(route.path for route in (*router.routes, *native.routes, *pages.routes) if isinstance(route, APIRoute)),
     }
 )
 
@@ -87,6 +88,7 @@ def create_app(
     )
     app.state.service = service
     app.include_router(router)
+    app.include_router(native)
     app.include_router(pages)
     _add_document(app)
     if keyring.guards:

@@ -25,6 +25,7 @@ TITLES = {
     "invalid-body": "The body cannot be decoded",
     "invalid-request": "The request does not have the right shape",
     "unknown-profile": "There is no such profile",
+    "no-verdict": "The answer could not be judged",
     "not-ready": "The service is not ready yet",
     "quota-exceeded": "This key has asked for more than its share",
     "limiter-unavailable": "Rate limits cannot be checked now",

@@ -74,10 +74,10 @@ ProfileQuery = Annotated[
 async def score(request: Request, profile: ProfileQuery = None) -> Response:
     """One result per item, in their order. A bad item is a null with a code; its neighbours are judged."""
     async with incoming(request) as call:
-        _check_query(request, {"profile"})
+        check_query(request, {"profile"})
         batch = _decoded(call.service, await call.body())
         await call.admit(len(batch.items))
-        response = await call.judged(_scored(call.service, batch, profile))
+        response = await call.judged(scored(call.service, batch, profile))
         call.service.metrics.batch_scored(response)
         return _json(response)
 
@@ -94,7 +94,7 @@ async def score(request: Request, profile: ProfileQuery = None) -> Response:
 async def golds(request: Request) -> Response:
     """For each gold, how it is read, or why it cannot be: to be asked before a training run, not after."""
     async with incoming(request) as call:
-        _check_query(request, set())
+        check_query(request, set())
         queries = call.service.decoder.golds(await call.body())
         await call.admit(len(queries))
         response = await call.judged(call.service.backend.check_golds(queries))
@@ -175,11 +175,11 @@ def _decoded(service: Service, body: bytes) -> Batch:
     if batch.deadline_s is not None and batch.deadline_s > longest:
         setting = variable("max_deadline_s")
         message = f"should be at most {longest:g} ({setting})"
-        raise _unprocessable("deadline_s", message, limit=longest, setting=setting)
+        raise unprocessable("deadline_s", message, limit=longest, setting=setting)
     return batch
 
 
-async def _scored(service: Service, batch: Batch, profile: str | None) -> ScoreResponse:
+async def scored(service: Service, batch: Batch, profile: str | None) -> ScoreResponse:
     try:
         return await service.backend.score(
             batch.items,
@@ -197,21 +197,21 @@ async def _scored(service: Service, batch: Batch, profile: str | None) -> ScoreR
             errors=[ProblemPath(path="profile", message="names no profile of this service")],
         ) from None
     except ProfileError as error:
-        raise _unprocessable("profile", str(error)) from None
+        raise unprocessable("profile", str(error)) from None
 
 
-def _check_query(request: Request, known: set[str]) -> None:
+def check_query(request: Request, known: set[str]) -> None:
     """A misspelt parameter must not pass for a default, no more than a misspelt key of the body."""
     for name in request.query_params:
         if name not in known:
             takes = f"takes {', '.join(sorted(known))}" if known else "takes no parameters"
-            raise _unprocessable(f"?{name[:60]}", f"is not a parameter; {request.url.path} {takes}")
+            raise unprocessable(f"?{name[:60]}", f"is not a parameter; {request.url.path} {takes}")
     for name in known:
         if len(request.query_params.getlist(name)) > 1:
-            raise _unprocessable(f"?{name}", "is given more than once")
+            raise unprocessable(f"?{name}", "is given more than once")
 
 
-def _unprocessable(path: str, message: str, **extra: Any) -> ProblemError:
+def unprocessable(path: str, message: str, **extra: Any) -> ProblemError:
     errors: Sequence[ProblemPath] = [ProblemPath(path=path, message=message)]
     return ProblemError(422, "invalid-request", f"{path} {message}", errors=errors, **extra)
 
