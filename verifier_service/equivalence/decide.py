@@ -202,7 +202,7 @@ def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) ->
     on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
     if on_clock is not None:
         return on_clock
-    if gold.words and answer.words and same_text(gold.words, answer.words):
+    if len(gold.words) > 1 and answer.words and same_text(gold.words, answer.words):
         return correct("text", "the same words")
     return None
 

@@ -25,6 +25,7 @@ PROSE_WORDS = 3  # around formulas, in a gold that is none itself
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\[a-zA-Z]+", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _DIGITS = r"\s*([-+]?[0-9]{1,15})\s*"
+_SMALL_LETTER = re.compile(r"(?<![A-Za-z])[a-z](?![A-Za-z])")  # (a, b) is a pair, not two options
 INTEGER = re.compile(rf"{_DIGITS}|\s*\${_DIGITS}\$\s*|\s*\\\({_DIGITS}\\\)\s*")
 _LEADING_PHRASE = re.compile(
     r"(?:\s|\\[,;:! ]|[$~])*(?:\\text\{\s*)?(?:no\s+)?(?:" + _PHRASE.pattern + ")", re.IGNORECASE
@@ -106,7 +107,7 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
         return _unverifiable(text, main, "the gold is prose")
     plain = plain_text(main.text)
     option = _option(plain)
-    options = choice_letters(plain) or ()
+    options = () if _SMALL_LETTER.search(plain) else choice_letters(plain) or ()
     if option is None and main.tree is None and not options:
         return _unparsed(text, main)
     tree = tree_of_words(main.words) if main.words else None

@@ -35,6 +35,7 @@ from .nodes import (
     Div,
     Fn,
     Mul,
+    NamedSet,
     Neg,
     Node,
     Num,
@@ -138,8 +139,6 @@ class Parser(Cursor):
         ahead = self.tokens[self.at + 1 : self.at + 12]
         return any(token.value in RELATIONS for token in ahead) and ahead[0].kind not in "t"
 
-    # -- expressions
-
     def expression(self, floor: int) -> Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -230,6 +229,8 @@ class Parser(Cursor):
                 break
             self.at += 1
             term = self.expression(PRODUCT)
+            if token.value == "-" and isinstance(left, (NamedSet, SetOp)):
+                return SetOp("difference", (left, term))
             if token.value == "-":
                 term = self._signed(term)
             elif token.value != "+":

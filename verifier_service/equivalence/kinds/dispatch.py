@@ -88,6 +88,8 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
 
 def _plainer(node: Node) -> Node:
     """A(1, 2), a named point, is its coordinates; x != ±1 is two conditions."""
+    if isinstance(node, Matrix) and node.shape == (1, 1):
+        return node.args[0]
     if isinstance(node, Rel) and node.ops == ("!=",) and node.has(Trait.PLUS_MINUS):
         return Seq(both_signs(node), joint="and")
     if isinstance(node, Mul) and len(node.args) == 2 and isinstance(node.args[0], Sym):
