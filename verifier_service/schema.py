@@ -144,13 +144,17 @@ GoldSpec = Annotated[
 ]
 
 
+# Small enough that no product or sum of a profile's numbers leaves the range of floats.
+RewardNumber = Annotated[FiniteFloat, Field(ge=-1e6, le=1e6)]
+
+
 class RewardSpec(Wire):
     """One reward of a profile: its weight and what its raw score becomes."""
 
-    weight: FiniteFloat = 1.0
-    null_value: FiniteFloat | None = None
-    right: FiniteFloat | None = None
-    wrong: FiniteFloat | None = None
+    weight: RewardNumber = 1.0
+    null_value: RewardNumber | None = None
+    right: RewardNumber | None = None
+    wrong: RewardNumber | None = None
     template: Literal["think", "think_answer"] | None = None
     part: Literal["thinking", "response", "both"] | None = None
 

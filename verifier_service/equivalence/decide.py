@@ -217,6 +217,7 @@ def _as_trees(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, s
         wanted = tree_in(reading, facts, frozenset())
         if wanted is None:
             continue
+        wanted = facts.in_row_unit(wanted)
         for offered in _answer_trees(answer, wanted, facts):
             decision = compare(
                 wanted, offered, _frame(wanted, offered, reading, answer, rules, facts, slow_path)

@@ -5,6 +5,8 @@ from functools import cached_property, lru_cache
 
 from .decision import Context
 from .lexer import Refused, tokenize
+from .measures import measured, without_markup
+from .nodes import Node, Percent, Quantity, Trait
 from .reading import comparable
 from .text import clean
 from .units import Unit, asks_percent, parse_unit, units_in_prompt
@@ -55,18 +57,32 @@ _DIGITS = re.compile(r"\d+")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
+_MARKED = Trait.STRUCTURE | Trait.UNIT | Trait.PERCENT | Trait.DEGREE | Trait.PLUS_MINUS
+
+
 class Facts:
     """Facts of one prompt and its data row. Everything is False, empty or None where nothing is known."""
 
     def __init__(self, context: Context) -> None:
         self.prompt = context.prompt[:MAX_PROMPT_CHARS]
         self.choices = context.choices
-        self.row_unit = parse_unit(context.unit) if context.unit else None
-        self.row_percent = context.unit.strip() in ("%", "\\%", "percent")
+        self.row = without_markup(context.unit).strip(" $")
+        self.row_percent = self.row in ("%", "\\%", "percent")
+        self.row_unit = parse_unit(self.row) if self.row and not self.row_percent else None
 
     @cached_property
     def asks_percent(self) -> bool:
         return self.row_percent or asks_percent(self.prompt)
+
+    def in_row_unit(self, value: Node) -> Node:
+        """A plain gold in the unit of its data row; one that carries a mark of its own stays as it is."""
+        if not self.row or value.traits & _MARKED:
+            return value
+        if self.row_percent:
+            return Percent(value)
+        if self.row_unit is not None:
+            return measured(value, self.row_unit)
+        return Quantity(value, None, self.row.lower())
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

@@ -99,9 +99,15 @@ def test_a_profile_without_accuracy_needs_no_gold() -> None:
 
 
 def test_weights_that_overflow_are_a_failure_and_not_an_infinite_reward() -> None:
-    profile = inline(rewards={"accuracy": {"weight": 1e308, "right": 10.0}})
+    profile = inline(rewards={"accuracy": {"weight": 1e6}})
     with pytest.raises(RewardFailed, match="accuracy"):
-        combine(scores(accuracy=1.0), profile)
+        combine(scores(accuracy=1e305), profile)
+
+
+@pytest.mark.parametrize("number", [1e7, -1e7, 1e308])
+def test_a_weight_out_of_proportion_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="weight"):
+        inline(rewards={"accuracy": {"weight": number}})
 
 
 def test_no_component_is_a_negative_zero() -> None:

@@ -288,7 +288,9 @@ def _unit_missing(gold: Quantity, answer: Node, frame: Frame) -> Decision:
     ):
         if gold.unit.name in frame.facts.letters and not frame.facts.units:
             return incorrect("rule", f"{gold.unit.name} is a letter of the problem, not a unit")
-    if isinstance(answer, Degrees) and gold.unit is not None:
+    if isinstance(answer, Degrees):
+        if gold.unit is None or not gold.unit.name.startswith("°"):
+            return incorrect("rule", "an angle is no such quantity")
         return compare_values(gold.args[0], answer.args[0], frame)
     plain = compare_values(gold.args[0], answer, frame)
     if plain.is_correct or gold.unit is None:
