@@ -14,7 +14,7 @@ export MATH_DATA_DIR ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo train-demo test check serve bench format lock trainer containers clean
+.PHONY: help demo train-demo test check serve bench format lock trainer integrations containers clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,8 @@ bench: $(VENV)/.dev ## Run every benchmark with its assertions
 	@found=0; for script in benchmarks/bench_*.py; do [ -e "$$script" ] || continue; \
 	  found=1; echo "== $$script"; $(BIN)/python "$$script" --assert; done; \
 	[ $$found = 1 ] || echo "there are no benchmarks yet"
+
+integrations: $(VENV)/.integrations ## Add other trainers, against which the adapters are tested
 
 trainer: $(VENV)/.trainer ## Add the trainer and torch to the environment
 
@@ -90,4 +92,9 @@ $(VENV)/.trainer: requirements/trainer.lock trainer/pyproject.toml $(VENV)/.serv
 	@$(PIP) install torch==2.13.0
 	@$(PIP) install -r requirements/trainer.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable ./trainer
+	@touch $@
+
+$(VENV)/.integrations: requirements/integrations.lock $(VENV)/.trainer
+	@echo "Installing TRL and SkyRL's environments"
+	@$(PIP) install -r requirements/integrations.lock
 	@touch $@

@@ -33,3 +33,8 @@ lock dev ".[server,redis,dev]"
 python3 -m venv "$work/trainer"
 "$work/trainer/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
 lock trainer . "./trainer[hub,lora]" gguf tensorboard
+
+# The trainers against which the adapters are tested, beside what is locked above.
+python3 -m venv "$work/integrations"
+"$work/integrations/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
+lock integrations "trl==1.16.*" "skyrl-gym==0.4.*"
