@@ -345,6 +345,19 @@ def test_closing_fails_what_is_unfinished() -> None:
     assert code_of(outcomes[0]) == "worker_lost"
 
 
+def test_a_pool_closed_while_its_start_is_given_up_is_closed_once() -> None:
+    async def given_up() -> None:
+        pool = WorkerPool(1, preload=(FAKE,))
+        starting = asyncio.ensure_future(pool.start())
+        await asyncio.sleep(0)
+        starting.cancel()
+        started, closed = await asyncio.gather(starting, pool.close(), return_exceptions=True)
+        assert isinstance(started, asyncio.CancelledError)
+        assert closed is None
+
+    asyncio.run(given_up())
+
+
 def test_a_worker_is_replaced_after_its_number_of_calls() -> None:
     async def body(pool: WorkerPool) -> None:
         seen = set()

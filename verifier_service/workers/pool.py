@@ -106,9 +106,10 @@ class WorkerPool:
             batch.fail_rest(gone, gone)
         if self._ticking is not None:
             self._ticking.cancel()
-        if self._spawner is not None:
-            await self._spawner.close()
-            self._spawner = None
+        # Taken out first: a start that is given up closes the pool while its owner does the same.
+        spawner, self._spawner = self._spawner, None
+        if spawner is not None:
+            await spawner.close()
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
