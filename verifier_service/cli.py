@@ -13,8 +13,11 @@ from verifier_service.commands.check_golds import check_golds as checked_golds
 from verifier_service.commands.console import (
     FINDING,
     STDOUT,
+    any_text_can_be_written,
+    check_json,
     console,
     errors_that_help,
+    keep_log,
     write_json,
 )
 from verifier_service.commands.judging import longest_deadline, opened_judge, progress_bar
@@ -25,9 +28,17 @@ from verifier_service.commands.score import opened, score_rows
 from verifier_service.commands.serve import add_serve
 from verifier_service.commands.tables import show_golds, show_summary
 
+# In help, examples stand between two paragraphs: typer takes the indent of a last block for that of all.
 HELP = """Verifiable rewards for training reasoning models.
 
-Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 the service cannot be reached.
+Where to start:
+
+    verifier explain 56 'so \\boxed{56}'             # one verdict, step by step
+    verifier check-golds train.jsonl                # can these golds be judged?
+    verifier score rollouts.jsonl -o scored.jsonl   # a file of completions
+    verifier serve                                  # on http://127.0.0.1:8000
+
+Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 the service cannot be reached, 130 stopped by Ctrl-C.
 """
 
 app = typer.Typer(
@@ -63,6 +74,10 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", metavar="N", min=1, help="Processes that judge; by default one per core."),
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", callback=keep_log, help="Show the judge's log, such as killed workers."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables, only errors.")]
 DataFile = Annotated[
     Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="JSON lines or parquet.")
@@ -85,7 +100,8 @@ def verifier(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Shows the version where asked; the rest is in the commands."""
+    """Makes ready what all commands need; the rest is in the commands."""
+    any_text_can_be_written()
 
 
 @app.command()
@@ -103,19 +119,23 @@ def score(
     ] = 256,
     workers: Workers = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Score a file of completions; started again with the same OUT, it goes on where it stopped.
 
     A row is an item of POST /score: completion, gold, and what else is known (docs/api.md).
-    Exit code 1: some rows could not be judged; OUT says why.
 
         verifier score rollouts.jsonl -o scored.jsonl --profile r1-zero
+        verifier score rollouts.parquet -o scored.jsonl --url http://127.0.0.1:8000
+        verifier score rollouts.jsonl -o lenient.jsonl --rule extraction=lenient
+
+    Exit code 1: some rows could not be judged; OUT says why.
     """
     with errors_that_help():
         named, rules = profile_option(profile), rules_option(rule or [])
         total = count_rows(file)
         with (
-            opened(out) as ledger,
+            opened(out, file) as ledger,
             opened_judge(url, workers=workers, profiles=profiles) as judge,
             progress_bar("scoring", total, quiet=quiet) as progress,
         ):
@@ -152,10 +172,17 @@ def explain(
     profiles: Profiles = None,
     rule: RuleSettings = None,
     url: Url = None,
+    verbose: Verbose = False,
 ) -> None:
     r"""Explain one verdict, step by step.
 
-    verifier explain '\frac{1}{2}' 'So we get \boxed{0.5}.'
+    A gold or completion that begins with a minus goes after `--`.
+
+        verifier explain '\frac{1}{2}' 'So we get \boxed{0.5}.'
+        verifier explain --prompt 'How many metres?' '3 m' - < completion.txt
+        verifier explain -- -5 'So x is \boxed{-5}.'
+
+    Exit code 1: there is no verdict.
     """
     item = {
         "completion": sys.stdin.read() if completion == "-" else completion,
@@ -183,14 +210,19 @@ def check_golds(
     workers: Workers = None,
     json_out: JsonOut = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Check which golds of a data file can be judged, and why the others cannot.
 
-    Exit code 1: some cannot. Golds are looked for under the names that POST /score knows.
+    Golds and prompts are looked for under the names that POST /score knows.
 
+        verifier check-golds train.jsonl --json report.json
         verifier check-golds train.parquet --gold reward_model.ground_truth
+
+    Exit code 1: some cannot.
     """
     with errors_that_help():
+        check_json(json_out)
         total = count_rows(file)
         with (
             opened_judge(url, workers=workers) as judge,
@@ -214,14 +246,19 @@ def check_cases(
     json_out: JsonOut = None,
     workers: Workers = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Hold labelled cases against the judge: right, false positive, false negative, null, by kind.
 
-    Exit code 1: a case was missed that is not debatable, or the judge did not live through all of them.
+    The format of a case is in docs/cli.md.
 
         verifier check-cases tests/cases/*.jsonl
+        verifier check-cases own.jsonl --url http://127.0.0.1:8000 --json -
+
+    Exit code 1: a case was missed that is not debatable, or the judge did not live through all of them.
     """
     with errors_that_help():
+        check_json(json_out)
         found = cases_command.read(files)
         with (
             opened_judge(url, workers=workers) as judge,

@@ -5,7 +5,7 @@ A line becomes a Case: the items to send, what is expected of each, and how they
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,15 @@ def read_cases(paths: Sequence[Path]) -> list[Case]:
 
 
 def _cases_of(path: Path) -> Iterator[Case]:
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                yield case_of(json.loads(line))
-            except (ValueError, RecursionError) as fault:
+                case = case_of(json.loads(line))
+            except (ValueError, TypeError, RecursionError) as fault:
                 raise CaseError(f"{path}, line {number}: {fault}") from fault
+            yield case if case.id else replace(case, id=f"line {number}")
 
 
 def case_of(row: Any) -> Case:
@@ -127,8 +128,8 @@ def case_of(row: Any) -> Case:
         kind=str(row.get("kind", "language" if _is_language(row) else "unnamed")),
         debatable=bool(row.get("debatable", False)),
         labelled=_labelled(row),
-        limits=_limits(row.get("limits") or {}),
-        circumstances=_circumstances(row.get("context") or {}),
+        limits=_limits(_part(row, "limits")),
+        circumstances=_circumstances(_part(row, "context")),
         must_not_execute=bool(row.get("must_not_execute", False)),
         is_batch="batch" in row,
         notes=tuple(_unmet(row)),
@@ -140,11 +141,18 @@ def _unmet(row: JsonObject) -> Iterator[str]:
     policy = row.get("policy")
     if policy is not None and policy not in POLICIES:
         yield f'policy "{policy}" is not known'
-    context = row.get("context") or {}
+    context = _part(row, "context")
     for name in sorted(set(context) - CONTEXT):
         yield f'context "{name}" is not known'
     if context.get("call_from", CALLERS[0]) not in CALLERS:
         yield f'caller "{context["call_from"]}" is not known'
+
+
+def _part(row: JsonObject, name: str) -> JsonObject:
+    part = row.get(name) or {}
+    if not isinstance(part, dict):
+        raise ValueError(f'"{name}" is an object')
+    return part
 
 
 def expanded(row: Any) -> JsonObject:
@@ -170,6 +178,8 @@ def _is_language(row: JsonObject) -> bool:
 
 def _labelled(row: JsonObject) -> tuple[Labelled, ...]:
     if "batch" in row:
+        if not isinstance(row["batch"], list):
+            raise ValueError('"batch" is a list')
         entries = (expanded(entry) for entry in row["batch"])
         return tuple(Labelled(_item(row | entry), _expected(entry)) for entry in entries)
     if _is_language(row):
@@ -220,7 +230,7 @@ def _item(row: JsonObject) -> JsonObject:
 
 
 def _rules(row: JsonObject) -> JsonObject:
-    rules: JsonObject = (row.get("rules") or {}) | POLICIES.get(row.get("policy", ""), {})
+    rules: JsonObject = _part(row, "rules") | POLICIES.get(row.get("policy", ""), {})
     if row.get("format_template") is not None:
         rules["template"] = row["format_template"]
     return rules
@@ -254,8 +264,11 @@ def _limits(limits: JsonObject) -> Limits:
 
 def _circumstances(context: JsonObject) -> Circumstances:
     caller = context.get("call_from")
+    burst = int(context.get("burst", 1))
+    if burst < 1:
+        raise ValueError('"burst" is at least 1')
     return Circumstances(
         call_from=caller if caller in CALLERS else CALLERS[0],
-        burst=int(context.get("burst", 1)),
+        burst=burst,
         kill_worker=bool(context.get("kill_worker_mid_request")),
     )

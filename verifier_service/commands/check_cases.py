@@ -20,7 +20,7 @@ def read(paths: Sequence[Path]) -> list[cases.Case]:
     try:
         return cases.read_cases(paths)
     except cases.CaseError as fault:
-        raise CommandError(str(fault), "The format of labelled cases: tests/cases/README.md") from None
+        raise CommandError(str(fault), "The format of labelled cases: docs/cli.md, check-cases") from None
 
 
 def check(found: Sequence[cases.Case], judge: Judge, url: str | None, progress: Progress) -> cases.Report:

@@ -1,7 +1,10 @@
 """What the commands say and how they end: tables on stdout, progress and errors on stderr, exit codes."""
 
+import io
 import json
+import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 FINE, FINDING, WRONG_USE, UNREACHABLE = 0, 1, 2, 3
+INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 # A file or a pipe has no width of its own; a terminal and COLUMNS have.
 WIDTH_OF_A_PIPE = 120
 STDOUT = Path("-")
@@ -36,11 +40,38 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 @contextmanager
 def errors_that_help() -> Iterator[None]:
-    """Turns a CommandError into `error: ...` on stderr and its exit code."""
+    """Turns what a user can put right into `error: ...` on stderr and an exit code."""
     try:
         yield
     except CommandError as error:
         stop(error)
+    except BrokenPipeError:  # `| head` has read enough
+        raise
+    except OSError as fault:  # a full disk, a file taken away meanwhile
+        place = f"{fault.filename}: " if fault.filename else ""
+        stop(CommandError(f"{place}{fault.strerror or fault}"))
+
+
+def any_text_can_be_written() -> None:
+    """What the encoding of a terminal or a pipe lacks is written as an escape, not as a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def keep_log(verbose: bool) -> bool:
+    """The log of the judge, such as workers that were killed, goes to stderr where it is asked for."""
+    log = logging.getLogger("verifier_service")
+    log.handlers = [_LogLines() if verbose else logging.NullHandler()]
+    log.setLevel(logging.INFO if verbose else logging.NOTSET)
+    return verbose
+
+
+class _LogLines(logging.Handler):
+    """Writes to the stderr of the moment, which a progress bar takes over while it is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(printable(f"{record.levelname.lower()}: {self.format(record)}"), file=sys.stderr)
 
 
 def stop(error: CommandError) -> NoReturn:
@@ -49,6 +80,12 @@ def stop(error: CommandError) -> NoReturn:
     for line in error.hint.splitlines():
         screen.print(Text(f"       {line}"), soft_wrap=True)
     raise typer.Exit(error.exit_code)
+
+
+def check_json(path: Path | None) -> None:
+    """Refuses a place for the report where there is none, before anything is judged for it."""
+    if path is not None and path != STDOUT and not path.parent.is_dir():
+        raise CommandError(f"cannot write {path}: no folder {path.parent}")
 
 
 def write_json(report: dict[str, Any], path: Path) -> None:

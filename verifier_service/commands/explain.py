@@ -32,7 +32,8 @@ def _headline(result: Result) -> Text:
         return Text(told, style="bold yellow")
     if result.verdict is None:
         return Text("no verdict asked for")
-    told = f"{result.verdict}, by {result.method}: {printable(result.reason)}"
+    by = "" if result.method in (None, "none") else f", by {result.method}"
+    told = f"{result.verdict}{by}: {printable(result.reason)}"
     return Text(told, style=COLOURS[result.verdict])
 
 

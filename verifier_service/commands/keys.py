@@ -34,6 +34,11 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is, such
 def add(name: Name, file: KeyFile) -> None:
     """Make a key, keep its hash, and print the key: it cannot be shown again.
 
+    The file is made if it is not there.
+
+        verifier keys add trainer-1 --file keys
+        VERIFIER_KEYS_FILE=keys verifier serve
+
     To rotate a key, add one of another name, hand it out, and remove the old one.
     """
     with errors_that_help():

@@ -51,8 +51,8 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
-    # Bytes that are no UTF-8 become U+FFFD: one bad row costs one row.
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    # Bytes that are no UTF-8 become U+FFFD: one bad row costs one row. Windows begins files with a mark.
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
         written = (line for line in lines if line.strip())
         for number, line in enumerate(written):
             yield _json_row(number, line)

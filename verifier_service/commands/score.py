@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from verifier_service.commands.console import CommandError
+from verifier_service.commands.console import INTERRUPTED, CommandError
 from verifier_service.commands.rows import Row, of_a_row
 from verifier_service.schema import Result, ScoreResponse
 
@@ -18,6 +18,29 @@ Judging = Callable[[Sequence[Record]], ScoreResponse]
 
 # Who judged a row: rows of one file must all have been judged alike.
 STAMP = ("engine", "profile_hash")
+# Warnings may quote the row; of so many different ones the rest is not worth the memory.
+DISTINCT_WARNINGS = 1000
+
+
+@dataclass(slots=True)
+class Done:
+    """Numbers of rows that stand in OUT. All but a few stand in order, which takes no memory."""
+
+    first: int = 0  # every row before this one is done
+    later: set[int] = field(default_factory=set)
+    count: int = 0
+
+    def add(self, number: int) -> None:
+        if number in self:
+            return
+        self.count += 1
+        self.later.add(number)
+        while self.first in self.later:
+            self.later.remove(self.first)
+            self.first += 1
+
+    def __contains__(self, number: int) -> bool:
+        return number < self.first or number in self.later
 
 
 @dataclass(slots=True)
@@ -33,7 +56,9 @@ class Summary:
 
     def add(self, record: Record) -> None:
         self.verdicts[record["verdict"] or "no verdict"] += 1
-        self.warnings.update(record["warnings"])
+        for warning in record["warnings"]:
+            if warning in self.warnings or len(self.warnings) < DISTINCT_WARNINGS:
+                self.warnings[warning] += 1
         if record.get("error"):
             code = record["error"]["code"]
             self.codes[code] += 1
@@ -62,7 +87,7 @@ class Ledger:
     path: Path
     file: IO[str]
     summary: Summary = field(default_factory=Summary)
-    done: set[int] = field(default_factory=set)
+    done: Done = field(default_factory=Done)
     stamp: Record = field(default_factory=dict)
 
     def append(self, records: Iterable[Record]) -> None:
@@ -83,14 +108,23 @@ class Ledger:
                 )
 
     def read_back(self) -> None:
-        with self.path.open(encoding="utf-8") as lines:
+        """Takes up what stands in OUT. A last line that a crash cut off is dropped and judged again.
+
+        Nothing is dropped before the lines above have shown that the file is one of ours.
+        """
+        whole = 0
+        with self.path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
+                if number > 1 and not line.endswith(b"\n"):
+                    break
                 try:
                     self._read_back(json.loads(line))
-                except (ValueError, KeyError, TypeError):
+                except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     raise CommandError(
                         f"{self.path}, line {number} is no result of `verifier score`", "Give another OUT."
                     ) from None
+                whole += len(line)
+        self.file.truncate(whole)
 
     def _read_back(self, record: Record) -> None:
         self._note(record)
@@ -102,25 +136,32 @@ class Ledger:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Ledger]:
-    """OUT, ready to be appended to. A last line cut off by a crash is dropped and judged again."""
+def opened(path: Path, source: Path) -> Iterator[Ledger]:
+    """OUT for the rows of `source`, ready to be appended to."""
     if path.suffix == ".parquet":
         raise CommandError(f"{path}: results are JSON lines, which can be appended to", "Name it OUT.jsonl.")
     if not path.parent.is_dir():
         raise CommandError(f"no folder {path.parent}")
-    _drop_unfinished_line(path)
+    if path.exists() and path.samefile(source):
+        raise CommandError(f"{path} is the file to be scored", "Give another OUT.")
+    if path.exists() and not path.is_file():
+        raise CommandError(f"{path} is no plain file", "Results are appended, and read back to go on.")
     with path.open("a", encoding="utf-8") as file:
         ledger = Ledger(path, file)
         ledger.read_back()
-        yield ledger
+        try:
+            yield ledger
+        except KeyboardInterrupt:
+            told = f"stopped; {path} holds {ledger.done.count} rows"
+            raise CommandError(told, "The same command goes on from there.", INTERRUPTED) from None
 
 
 def score_rows(
     rows: Iterable[Row], ledger: Ledger, judging: Judging, *, batch: int, progress: Callable[[int], None]
 ) -> None:
     """Judges the rows that OUT has not, batch by batch. `progress` is told how many more rows are done."""
-    progress(len(ledger.done))
-    if ledger.done:  # before anything is judged, and even if nothing is left to judge
+    progress(ledger.done.count)
+    if ledger.done.count:  # before anything is judged, and even if nothing is left to judge
         ledger.hold_to(_stamp(judging([])))
     pending = (row for row in rows if row.number not in ledger.done)
     while group := list(islice(pending, batch)):
@@ -155,20 +196,3 @@ def _unread(row: Row) -> Result:
     error = {"code": "invalid_item", "message": row.fault, "retryable": False}
     fields = {"index": row.number, "status": "error", "reward": None, "verdict": None, "error": error}
     return Result.model_validate(fields)
-
-
-def _drop_unfinished_line(path: Path) -> None:
-    """Cuts the file after its last newline, reading backwards: the file may be large, the line is not."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        end = file.seek(0, 2)
-        start = end
-        while start > 0:
-            step = min(1 << 16, start)
-            start = file.seek(start - step)
-            newline = file.read(step).rfind(b"\n")
-            if newline >= 0:
-                file.truncate(start + newline + 1)
-                return
-        file.truncate(0)

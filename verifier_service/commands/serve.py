@@ -48,11 +48,12 @@ OTHER = "Other"
 HELP = """Start the service: POST /score, /golds; docs at /docs.
 
 Every flag is also an environment variable, VERIFIER_ and its name: --max-items is VERIFIER_MAX_ITEMS.
-A flag wins over its variable.
 
     verifier serve
     verifier serve --profile r1-zero --workers 8
     verifier serve --host 0.0.0.0 --port 9000 --profiles ./profiles
+
+A flag wins over its variable. Stop it with Ctrl-C or SIGTERM: requests in flight are answered first.
 """
 
 

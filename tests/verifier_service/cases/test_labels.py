@@ -166,6 +166,41 @@ def test_a_fault_names_file_and_line(tmp_path: Path) -> None:
         read_cases([file])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"limits": 5},
+        {"context": [1]},
+        {"context": {"burst": 0}},
+        {"context": {"burst": "many"}},
+        {"context": {"burst": None}},
+        {"rules": "strict"},
+        {"batch": 5},
+        {"batch": [5]},
+        {"policy": ["lenient"]},
+        {"completion_spec": {"unit": "a", "times": None}},
+    ],
+)
+def test_a_part_of_another_shape_is_told_by_its_line(tmp_path: Path, change: dict[str, object]) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps(PLAIN | change) + "\n")
+    with pytest.raises(CaseError, match=r"cases\.jsonl, line 1"):
+        read_cases([file])
+
+
+def test_bytes_that_are_no_text_are_told_by_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_bytes(json.dumps(PLAIN).encode() + b'\n{"gold": "\xff"}\n')
+    with pytest.raises(CaseError, match=r"cases\.jsonl, line 2"):
+        read_cases([file])
+
+
+def test_a_case_without_a_name_goes_by_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps({name: PLAIN[name] for name in PLAIN if name != "id"}) + "\n")
+    assert [case.id for case in read_cases([file])] == ["line 1"]
+
+
 def test_files_are_read_in_order(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(json.dumps(PLAIN | {"id": name}) + "\n")

@@ -1,11 +1,15 @@
 """docs/cli.md names every command and every option, and none that is not there."""
 
+import inspect
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from verifier_service.cases import read_cases
 from verifier_service.cases.labels import CALLERS, CONTEXT, POLICIES, SAME_ON_THE_WIRE
@@ -67,6 +71,40 @@ def test_every_command_and_every_option_helps(command: str) -> None:
     assert [parameter.name for parameter in parameters_of(command) if not parameter.help] == []
 
 
+def sessions(page: str) -> Iterator[tuple[str, str]]:
+    """Each `$ command` of the page with what is shown below it."""
+    for block in re.findall(r"^    \$ (.*\n(?:    .*\n|\n(?=    [^$]))*)", page, re.MULTILINE):
+        command, _, output = block.partition("\n")
+        yield command, output
+
+
+def test_the_output_on_the_page_is_what_is_printed(
+    page: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = set()
+    for command, output in sessions(page):
+        name, *arguments = shlex.split(command)
+        shown = [line.removeprefix("    ").rstrip() for line in output.splitlines()]
+        if name == "cat":
+            Path(arguments[0]).write_text("\n".join(shown) + "\n", encoding="utf-8")
+            continue
+        done = CliRunner().invoke(app, [*arguments, "--url", url])
+        assert [line.rstrip() for line in done.stdout.splitlines()] == shown, command
+        commands.add(arguments[0])
+    assert commands == {"score", "explain", "check-golds", "check-cases"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_examples_of_the_help_stand_on_lines_of_their_own(command: str) -> None:
+    """At the width of a terminal; typer runs lines together where it sees no indent."""
+    examples = re.findall(r"^    (verifier .*)", inspect.cleandoc(COMMANDS[command].help), re.MULTILINE)
+    assert examples or command == "keys"
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "80"}).stdout
+    lines = {line.strip() for line in shown.splitlines()}
+    assert set(examples) <= lines
+
+
 def test_every_command_of_a_group_is_documented(page: str) -> None:
     for command, group in COMMANDS.items():
         for member in getattr(group, "commands", ()):
@@ -79,8 +117,8 @@ def test_the_fields_of_cases_are_documented(page: str) -> None:
         assert f"`{name}`" in text, name
 
 
-def test_the_example_of_a_case_is_one(page: str, tmp_path: Path) -> None:
-    (line,) = re.findall(r'^    (\{"id".*)', section(page, "check-cases"), re.MULTILINE)
+def test_the_examples_of_cases_are_some(page: str, tmp_path: Path) -> None:
+    lines = re.findall(r'^    (\{"id".*)', section(page, "check-cases"), re.MULTILINE)
     file = tmp_path / "cases.jsonl"
-    file.write_text(line)
-    assert [case.id for case in read_cases([file])] == ["half"]
+    file.write_text("\n".join(lines))
+    assert [case.id for case in read_cases([file])] == ["half", "half", "third", "hedge"]

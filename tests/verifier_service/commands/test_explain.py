@@ -74,6 +74,10 @@ def test_no_answer_says_why() -> None:
     assert "answer found in" not in text
 
 
+def test_what_no_method_decided_names_none() -> None:
+    assert shown(verdict="no_answer", method="none", reason="no box").startswith("no_answer: no box\n")
+
+
 def test_an_answer_put_together_from_parts_has_no_place() -> None:
     text = shown(explanation=EXPLANATION | {"spans": {"answer": None}})
     assert "answer found in" in text

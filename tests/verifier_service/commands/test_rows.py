@@ -36,6 +36,12 @@ def test_bytes_that_are_no_text_cost_their_row_at_most(tmp_path: Path) -> None:
     assert [row.value for row in read_rows(file)] == [{"gold": "�"}, {"gold": 2}]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_row(tmp_path: Path) -> None:
+    file = tmp_path / "data.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"gold": 1}\r\n{"gold": 2}\r\n')
+    assert list(read_rows(file)) == [Row(0, {"gold": 1}), Row(1, {"gold": 2})]
+
+
 def test_parquet_rows_are_plain_json(tmp_path: Path) -> None:
     file = tmp_path / "data.parquet"
     columns = {

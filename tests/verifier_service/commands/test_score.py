@@ -9,9 +9,10 @@ import pytest
 
 from verifier_service.commands.console import CommandError
 from verifier_service.commands.rows import Row
-from verifier_service.commands.score import Summary, opened, score_rows
+from verifier_service.commands.score import DISTINCT_WARNINGS, Done, Summary, opened, score_rows
 from verifier_service.schema import ScoreResponse
 
+SOURCE = Path(__file__)
 ROWS = [Row(number, {"gold": str(number)}) for number in range(7)]
 
 
@@ -45,7 +46,7 @@ def _result(place: int, right: bool) -> dict[str, Any]:
 
 
 def score(out: Path, judge: FakeJudge, rows: Sequence[Row] = ROWS, *, batch: int = 3) -> Summary:
-    with opened(out) as ledger:
+    with opened(out, SOURCE) as ledger:
         score_rows(rows, ledger, judge, batch=batch, progress=lambda more: None)
         return ledger.summary
 
@@ -104,10 +105,13 @@ def test_a_long_line_cut_off_is_dropped_whole(tmp_path: Path) -> None:
     assert [record["index"] for record in records(out)] == list(range(7))
 
 
-def test_a_file_with_nothing_but_a_broken_line_starts_anew(tmp_path: Path) -> None:
+def test_lines_taken_out_are_judged_again(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    out.write_text('{"index": 0, "rew')
+    score(out, FakeJudge())
+    lines = out.read_text().splitlines(keepends=True)
+    out.write_text("".join(lines[:2] + lines[4:]))
     assert score(out, FakeJudge()).rows == 7
+    assert [record["index"] for record in records(out)] == [0, 1, 4, 5, 6, 2, 3]
 
 
 @pytest.mark.parametrize("other", [FakeJudge(engine="other"), FakeJudge(profile_hash="other")])
@@ -122,13 +126,58 @@ def test_rows_judged_otherwise_are_not_mixed_in(tmp_path: Path, other: FakeJudge
     assert other.sizes[-1] == 0
 
 
-@pytest.mark.parametrize("line", ['{"index": 0}', "[]", "5", "text", "{"])
-def test_a_file_of_something_else_is_not_written_into(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("end", ["\n", "", "\nmore", "\n\n"])
+@pytest.mark.parametrize(
+    "line", ['{"index": 0}', "[]", "5", "text", "{", "[" * 100_000, '{"id": 0, "error": 5}']
+)
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, line: str, end: str) -> None:
     out = tmp_path / "notes.jsonl"
-    out.write_text(line + "\n")
+    out.write_text(line + end)
     with pytest.raises(CommandError, match="line 1 is no result"):
         score(out, FakeJudge())
-    assert out.read_text() == line + "\n"
+    assert out.read_text() == line + end
+
+
+def test_the_file_to_be_scored_is_not_written_into(tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    source.write_text('{"gold": "5"}')
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(source)
+    for out in (source, link):
+        with pytest.raises(CommandError, match="the file to be scored"), opened(out, source):
+            pass
+    assert source.read_text() == '{"gold": "5"}'
+
+
+def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path) -> None:
+    def interrupted(items: Sequence[dict[str, Any]]) -> ScoreResponse:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out.jsonl"
+    score(out, FakeJudge(), ROWS[:2])
+    with (
+        pytest.raises(CommandError, match=r"out\.jsonl holds 2 rows") as error,
+        opened(out, SOURCE) as ledger,
+    ):
+        score_rows(ROWS, ledger, interrupted, batch=3, progress=lambda more: None)
+    assert error.value.exit_code == 130
+    assert "goes on" in error.value.hint
+
+
+def test_rows_in_order_take_no_memory() -> None:
+    done = Done()
+    for number in (0, 1, 2, 5, 3, 3, 9):
+        done.add(number)
+    assert [number for number in range(12) if number in done] == [0, 1, 2, 3, 5, 9]
+    assert (done.count, done.first, done.later) == (6, 4, {5, 9})
+
+
+def test_warnings_that_all_differ_take_no_memory() -> None:
+    summary = Summary()
+    for number in range(DISTINCT_WARNINGS + 5):
+        summary.add({"verdict": None, "reward": None, "warnings": [f"odd {number}", "the same"]})
+    assert len(summary.warnings) == DISTINCT_WARNINGS
+    assert summary.warnings["the same"] == DISTINCT_WARNINGS + 5
 
 
 def test_a_row_that_cannot_be_read_is_an_error_and_is_not_sent(tmp_path: Path) -> None:
@@ -150,12 +199,12 @@ def test_progress_counts_what_was_done_before(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     score(out, FakeJudge(), ROWS[:2])
     done: list[int] = []
-    with opened(out) as ledger:
+    with opened(out, SOURCE) as ledger:
         score_rows(ROWS, ledger, FakeJudge(), batch=3, progress=done.append)
     assert done == [2, 3, 2]
 
 
-@pytest.mark.parametrize("name", ["out.parquet", "missing/out.jsonl"])
+@pytest.mark.parametrize("name", ["out.parquet", "missing/out.jsonl", ".", "/dev/null"])
 def test_an_out_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(CommandError), opened(tmp_path / name):
+    with pytest.raises(CommandError), opened(tmp_path / name, SOURCE):
         pass

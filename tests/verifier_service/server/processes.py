@@ -1,21 +1,16 @@
-"""The service in a process of its own, started by `serve`."""
+"""The service in a process of its own, started by `verifier serve`."""
 
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.services import STOP_S, free_port, wait_until_ready
+from tests.services import STOP_S, VERIFIER, free_port, wait_until_ready
 
-COMMAND = (
-    sys.executable,
-    "-c",
-    "import sys; from verifier_service.server.app import serve; sys.exit(serve())",
-)
+COMMAND = (str(VERIFIER), "serve")
 
 
 @dataclass

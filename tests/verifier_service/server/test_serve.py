@@ -137,7 +137,7 @@ def test_a_taken_port_is_told_before_any_worker_is_started(tmp_path: Path) -> No
             COMMAND, env=environment(port=port), capture_output=True, text=True, timeout=60
         )
     assert ended.returncode != 0
-    assert f"ServeError: cannot listen on 127.0.0.1 port {port}" in ended.stderr
+    assert f"error: cannot listen on 127.0.0.1 port {port}" in ended.stderr
     assert "VERIFIER_PORT" in ended.stderr
 
 
