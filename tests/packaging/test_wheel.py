@@ -139,7 +139,7 @@ def test_importing_the_light_parts_loads_nothing_heavy(module: str) -> None:
     assert module in loaded
 
 
-@pytest.mark.parametrize("name", ["build", "server", "dev", "trainer"])
+@pytest.mark.parametrize("name", ["build", "server", "dev", "trainer", "integrations"])
 def test_a_lock_pins_every_line_and_names_no_host(root: Path, name: str) -> None:
     lines = (root / "requirements" / f"{name}.lock").read_text(encoding="ascii").splitlines()
     assert lines
