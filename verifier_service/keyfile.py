@@ -37,9 +37,7 @@ def digest_of(key: bytes) -> bytes:
 
 def checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise KeyFileError(
-            f"{name[:80]!a} is no name for a key: letters, digits, '.', '_' and '-', up to 64"
-        )
+        raise KeyFileError(f"{name[:80]!a} is no name for a key: letters, digits, '.', '_' and '-', up to 64")
     return name
 
 
