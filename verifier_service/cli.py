@@ -20,6 +20,7 @@ from verifier_service.commands.console import (
     keep_log,
     write_json,
 )
+from verifier_service.commands.integrations import add_integrations
 from verifier_service.commands.judging import longest_deadline, opened_judge, progress_bar
 from verifier_service.commands.keys import keys
 from verifier_service.commands.options import profile_option, rules_option
@@ -50,6 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 add_serve(app)
+add_integrations(app)
 app.add_typer(keys)
 
 Url = Annotated[

@@ -22,7 +22,11 @@ def path(
 ) -> None:
     """Print the file of the adapter for a trainer, for trainers that take a file.
 
-    verifier path easyr1
+    Without a name, the names of all adapters are printed.
+
+        verifier path easyr1
+
+    What the adapters do is in docs/integrations.md.
     """
     if name is None:
         typer.echo("\n".join(names()))
@@ -60,11 +64,14 @@ def doctor(
         typer.Option("--json", metavar="OUT", help='Write the findings as JSON; "-" prints them.'),
     ] = None,
 ) -> None:
-    """Look whether a trainer could begin: the way to the service, its version, its speed, the format.
+    """Look whether a trainer could begin.
+
+    The way to the service, its version and its speed; the format under your chat template; the batch.
+
+        verifier doctor http://127.0.0.1:8000
+        verifier doctor http://127.0.0.1:8000 --profile r1-zero --template ./model
 
     Exit code 1: something should be put right first. The key is read from VERIFIER_API_KEY.
-
-        verifier doctor http://127.0.0.1:8000 --profile r1-zero --template ./model --batch 64 --generations 8
     """
     plan = examination.Plan(profile, template, batch, generations, processes)
     screen = console(quiet=json_out == STDOUT)
