@@ -26,7 +26,7 @@ train-demo: $(VENV)/.trainer ## Train a tiny model on the CPU against the live j
 	@$(BIN)/python examples/train_demo/learn.py $(TRAIN_DEMO_ARGS)
 
 test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
-	$(BIN)/python -m pytest -rs -m "not containers" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -rs -m "not containers and not pypi" $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .

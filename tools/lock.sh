@@ -37,4 +37,4 @@ lock trainer . "./trainer[hub,lora]" gguf tensorboard
 # The trainers against which the adapters are tested, beside what is locked above.
 python3 -m venv "$work/integrations"
 "$work/integrations/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
-lock integrations "trl==1.16.*" "skyrl-gym==0.4.*"
+lock integrations "trl==1.16.*" "skyrl-gym==0.4.*" aiohttp

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("trl")
 
 from examples.trainers import trl_grpo
+from tests.remotes import none_left_open
 from tests.verifier_service.server.processes import Served, served
 from verifier_service.adapters import for_trl
-from verifier_service.adapters.common import Remote
 
 # Of torch and TRL, not ours.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -37,18 +37,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str, floa
         )
         return results
 
-    made: list[Any] = []
-    init = Remote.__init__
-
-    def remember(self: Any, *args: Any, **options: Any) -> None:
-        init(self, *args, **options)
-        made.append(self)
-
-    monkeypatch.setattr(Remote, "__init__", remember)
     monkeypatch.setattr(for_trl.RewardFunction, "results", spy)
-    yield seen
-    for remote in made:
-        remote.close()
+    with none_left_open(monkeypatch):
+        yield seen
 
 
 @pytest.mark.parametrize("parts", [False, True])

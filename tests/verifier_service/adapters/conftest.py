@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.remotes import none_left_open
 from tests.verifier_service.server.processes import Served, served
-from verifier_service.adapters import common
-from verifier_service.adapters.common import Remote
 
 RECORDED = Path(__file__).parents[2] / "integration" / "recorded"
 
@@ -35,16 +34,5 @@ def record(name: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_open(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Closes what a trainer would keep until its process ends."""
-    made: list[Remote] = []
-    init = Remote.__init__
-
-    def remember(self: Remote, *args: Any, **options: Any) -> None:
-        init(self, *args, **options)
-        made.append(self)
-
-    monkeypatch.setattr(Remote, "__init__", remember)
-    common._made.cache_clear()
-    yield
-    for remote in made:
-        remote.close()
+    with none_left_open(monkeypatch):
+        yield
