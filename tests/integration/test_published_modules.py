@@ -46,7 +46,7 @@ def _environment(service: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
         yield
     for_areal._default.cache_clear()
     for name in set(sys.modules) - before:
-        if name.partition(".")[0] in ("openrlhf", "areal", "swift", "eval_protocol"):
+        if name.partition(".")[0] in ("openrlhf", "areal", "swift", "eval_protocol", "verl"):
             del sys.modules[name]
 
 
@@ -72,6 +72,50 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
         return made
 
     return module
+
+
+class Batch(list[Any]):
+    """As much of verl's DataProto as its manager uses."""
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return Batch(found) if isinstance(key, slice) else found
+
+
+def test_verl(load: Load, service: Served) -> None:
+    torch: Any = pytest.importorskip("torch")
+
+    class Base:
+        def __init__(self, config: Any, tokenizer: Any, compute_score: Any) -> None:
+            self.tokenizer, self.loop = tokenizer, asyncio.get_running_loop()
+
+    folder = "verl.experimental.reward_loop.reward_manager"
+    stub("verl", DataProto=object)
+    stub(folder, register=lambda name: lambda manager: manager)
+    stub(f"{folder}.base", RewardManagerBase=Base)
+    stub("verl.utils.reward_score", default_compute_score=None)
+    loader = load("verl==0.9.1", "verl/utils/import_utils.py", "verl.utils.import_utils")
+    naive = load("verl==0.9.1", "reward_loop/reward_manager/naive.py", f"{folder}.naive")
+    compute_score = loader.load_module("pkg://verifier_service.adapters.for_verl").compute_score
+
+    def sample(place: int) -> Batch:
+        row = {
+            "data_source": "rates/train",
+            "reward_model": {"ground_truth": GOLD},
+            "extra_info": {"split": "train", "index": place},
+        }
+        tensors = {"responses": torch.tensor([place]), "attention_mask": torch.tensor([1, 1])}
+        return Batch([SimpleNamespace(batch=tensors, non_tensor_batch=row)])
+
+    async def ask(router: Any) -> list[dict[str, Any]]:
+        tokens = SimpleNamespace(decode=lambda ids, skip_special_tokens: ANSWERS[int(ids[0])])
+        manager = naive.NaiveRewardManager({}, tokens, compute_score, router, object())
+        return await asyncio.gather(*(manager.run_single(sample(place)) for place in (0, 1)))
+
+    for router in (None, "localhost:1"):
+        replies = asyncio.run(ask(router))
+        assert [reply["reward_score"] for reply in replies] == [1.0, 0.0]
+        assert len({frozenset(reply["reward_extra_info"]) for reply in replies}) == 1
 
 
 @pytest.mark.parametrize("by", ["http", "file"])

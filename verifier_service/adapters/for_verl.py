@@ -15,6 +15,8 @@ from verifier_service.adapters.common import Remote, error_flag, item_of, remote
 from verifier_service.schema import Result
 
 ON_NO_VERDICT = 0.0
+# Passed where verl runs a reward model beside this function; the service needs neither.
+NOT_OURS = frozenset({"reward_router_address", "reward_model_tokenizer"})
 
 
 async def compute_score(
@@ -59,7 +61,8 @@ def compute_score_batch(
 
 
 def _remote(url: str | None, options: dict[str, Any]) -> Remote:
-    return remote(url, **{"on_no_verdict": ON_NO_VERDICT, **options})
+    ours = {name: value for name, value in options.items() if name not in NOT_OURS}
+    return remote(url, **{"on_no_verdict": ON_NO_VERDICT, **ours})
 
 
 def _item(source: Any, solution: str, truth: Any, extra: Any, prefilled_think: bool) -> dict[str, Any]:
