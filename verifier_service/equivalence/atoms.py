@@ -18,7 +18,7 @@ from .functions import (
 )
 from .lexer import Refused, Token
 from .literals import MAX_DIGITS, mixed, number, plain_letter, repeating
-from .names import BIG_OPERATORS, BLACKBOARD, CALLED, FUNCTION_NAMES, GREEK, NAMED_CONSTANTS
+from .names import ACCENTS, BIG_OPERATORS, BLACKBOARD, CALLED, FUNCTION_NAMES, GREEK, NAMED_CONSTANTS
 from .nodes import (
     Based,
     Builder,
@@ -392,6 +392,18 @@ def overline(p: Cursor) -> Node:
     return Fn("conj", inner)
 
 
+def accented(mark: str) -> Callable[[Cursor], Node]:
+    """A letter under an accent is a letter of its own."""
+
+    def read(p: Cursor) -> Node:
+        inner = argument(p)
+        if not isinstance(inner, (Sym, Const)):
+            raise Refused(f"\\{mark} over no letter")
+        return Sym(f"\\{mark} {inner.name}{subscript(p)}")
+
+    return read
+
+
 def blackboard(p: Cursor) -> Node:
     token = p.next()
     if token.value == "{":
@@ -422,6 +434,7 @@ _COMMANDS: dict[str, Callable[[Cursor], Node]] = {
     "sqrt": root,
     "binom": binomial,
     "overline": overline,
+    **{mark: accented(mark) for mark in ACCENTS},
     "mathbb": blackboard,
     "emptyset": lambda p: NamedSet("empty"),
     "dots": lambda p: Dots(),

@@ -19,6 +19,7 @@ class Cursor:
         self.at = 0
         self.last = len(tokens)
         self.depth = 0
+        self.atoms_deep = 0
         self.bars = 0  # open absolute values
         self.stop_at_bar = False  # inside a set, before its such-that bar
         self.outward = False  # inside ]a, b[, where [ closes

@@ -14,7 +14,7 @@ from .kinds.choices import compare_options
 from .kinds.dispatch import compare
 from .kinds.frame import Frame
 from .kinds.times import compare_times
-from .kinds.words import choice, same_text
+from .kinds.words import choice, family, same_text
 from .nodes import Fn, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
 from .prompt import Facts, facts_of
 from .reading import Reading, plain_text, read
@@ -202,9 +202,17 @@ def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) ->
     on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
     if on_clock is not None:
         return on_clock
-    if len(gold.words) > 1 and answer.words and same_text(gold.words, answer.words):
+    if answer.words and not _are_letters(gold, answer, facts) and same_text(gold.words, answer.words):
         return correct("text", "the same words")
     return None
+
+
+def _are_letters(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
+    """Letters of the problem, not a word: ab is not AB. Nor is a gold without words one."""
+    words = gold.words
+    if len(words) < 2 or gold.readings[0].tokens == answer.tokens:
+        return len(words) < 2
+    return facts.letters.issuperset(words) or (len(words) == 2 and family(words) is None and words.isascii())
 
 
 def _plain(facts: Facts) -> Facts:

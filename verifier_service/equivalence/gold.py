@@ -67,7 +67,8 @@ def answer_in(gold: str) -> str:
     if "####" in gold:
         return gold.rpartition("####")[2]
     phrases = list(_PHRASE.finditer(gold)) if len(gold) < 20_000 else []
-    return gold[phrases[-1].end() :] if phrases and gold[phrases[-1].end() :].strip(" .$") else gold
+    rest = gold[phrases[-1].end() :].removeprefix("}") if phrases else ""
+    return rest if rest.strip(" .$") else gold
 
 
 _ARROW = re.compile(r"\\(?:Rightarrow|Longrightarrow|implies|therefore)(?![a-zA-Z])|⇒|∴")

@@ -48,7 +48,7 @@ _TEXT_GROUPS = {
 _PLAIN_GROUPS = {
     "mathbf", "boldsymbol", "bm", "mathit", "mathnormal", "underline", "boxed", "fbox", "pmb", "ensuremath",
     "mathop", "mathord", "mathrel", "mathbin", "smash", "mathclose", "mathopen", "uline", "underbrace",
-    "vec", "overrightarrow", "hat", "widehat", "tilde", "mathcal", "mathscr", "mathfrak", "dot", "cancel",
+    "vec", "overrightarrow", "mathcal", "mathscr", "mathfrak",
 }  # fmt: skip
 
 _ALIASES = {

@@ -3,7 +3,7 @@
 from flint import fmpq, fmpz
 
 from .lexer import Refused, Token
-from .nodes import Const, Mixed, Node, Num, Repeating, Sym, is_integer
+from .nodes import Const, Mixed, Mul, Neg, Node, Num, Repeating, Sym, is_integer
 
 MAX_DIGITS = 20_000
 
@@ -59,3 +59,17 @@ def plain_letter(char: str) -> Node:
     if char in "ei":
         return Const(char)
     return Sym(char)
+
+
+def signed(arg: Node) -> Node:
+    """The opposite; of a number, the number with its sign turned."""
+    if type(arg) is Num:
+        return Num(-arg.value, arg.decimals, arg.significant)
+    return Neg((arg,))
+
+
+def product(left: Node, right: Node) -> Node:
+    """One flat product, up to a width at which copying would cost."""
+    if type(left) is Mul:
+        return Mul((*left.args, right)) if len(left.args) < 64 else Mul((left, right))
+    return Mul((left, right))

@@ -2,7 +2,7 @@
 
 from flint import fmpq
 
-from .nodes import Degrees, Mul, Node, Num, Quantity
+from .nodes import Const, Degrees, Div, Mul, Node, Num, Quantity
 from .units import Unit
 
 _ANGLE = (("angle", 1),)
@@ -16,7 +16,9 @@ def measured(value: Node, unit: Unit) -> Node:
         if factor == 1:
             return Degrees(value)
         return Degrees(Mul((value, Num(fmpq(factor.numerator, factor.denominator), None, 1))))
-    return value if unit.dimension == _RADIAN else Quantity(value, unit)
+    if unit.dimension == _RADIAN:
+        return Degrees(Div((Mul((value, Num(fmpq(180), None, 3))), Const("pi"))))
+    return Quantity(value, unit)
 
 
 _MARKUP = (

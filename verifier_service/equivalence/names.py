@@ -40,10 +40,12 @@ MATRICES = frozenset(
 )
 ALIGNED = frozenset({"aligned", "align", "gathered", "gather", "split", "eqnarray", "alignedat"})
 
+ACCENTS = ("hat", "widehat", "tilde", "dot", "ddot")
 ATOM_COMMANDS = frozenset(
     {"frac", "sqrt", "binom", "overline", "lfloor", "lceil", "langle", "mathbb", "emptyset", "cbrt", "root"}
     | set(FUNCTION_NAMES)
     | {"pi", "infty", "dots", "bmod_"}
     | GREEK
     | set(BIG_OPERATORS)
+    | set(ACCENTS)
 )

@@ -5,7 +5,10 @@ from typing import Final
 
 from flint import fmpq
 
+from .lexer import Refused
 from .units import Unit
+
+MAX_TREE_DEPTH = 150  # whoever walks a tree goes as deep as it does
 
 
 class Trait:
@@ -36,18 +39,22 @@ _NOTHING: frozenset[str] = frozenset()
 class Node:
     """Base of all nodes. free: names of free symbols. size: nodes plus digits. key: structural identity."""
 
-    __slots__ = ("_key", "args", "free", "size", "traits")
+    __slots__ = ("_key", "args", "depth", "free", "size", "traits")
 
     args: tuple["Node", ...]
     free: frozenset[str]
     traits: int
     size: int
+    depth: int
 
     def __init__(self, args: tuple["Node", ...] = (), traits: int = 0, size: int = 1) -> None:
         self.args = args
         free = _NOTHING
         mask = traits
+        depth = 0
         for arg in args:
+            if arg.depth > depth:
+                depth = arg.depth
             if arg.free:
                 free = free | arg.free if free else arg.free
             mask |= arg.traits
@@ -55,6 +62,9 @@ class Node:
         self.free = free
         self.traits = mask
         self.size = size
+        self.depth = depth + 1
+        if depth >= MAX_TREE_DEPTH:
+            raise Refused("nested too deep")
         self._key: tuple[object, ...] | None = None
 
     @property

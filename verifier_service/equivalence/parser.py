@@ -20,12 +20,12 @@ from .connectives import (
     QUALIFYING_MARKS,
     RELATIONS,
     SET_OPS,
-    STOP_NOUNS,
     UNIT_FUNCTIONS,
+    may_be_noun,
 )
 from .cursor import CLOSERS, MAX_DEPTH, PRODUCT, RATIO, RELATION, SET, SIGN, SUM, Cursor
 from .lexer import Refused, Token
-from .literals import exact_decimal
+from .literals import exact_decimal, product, signed
 from .measures import measured, without_markup
 from .names import ATOM_COMMANDS, FUNCTION_NAMES, NAMED_CONSTANTS
 from .nodes import (
@@ -36,7 +36,6 @@ from .nodes import (
     Fn,
     Mul,
     NamedSet,
-    Neg,
     Node,
     Num,
     Percent,
@@ -105,6 +104,8 @@ class Parser(Cursor):
             joint = found if found in ("and", "or") or joint == "," else joint
             token = self.peek()
             if token is None or token.value in CLOSERS:
+                if found in ("and", "or"):
+                    raise Refused("a joining word at the end")
                 break  # a trailing separator
             items.append(self.parse_item())
         if len(items) == 1:
@@ -140,13 +141,16 @@ class Parser(Cursor):
         return any(token.value in RELATIONS for token in ahead) and ahead[0].kind not in "t"
 
     def expression(self, floor: int) -> Node:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise Refused("nested too deep")
+        self._deeper()
         left = self.prefix(floor)
         left = self.infix(left, floor)
         self.depth -= 1
         return left
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Refused("nested too deep")
 
     def prefix(self, floor: int) -> Node:
         token = self.peek()
@@ -155,17 +159,11 @@ class Parser(Cursor):
         if token.kind == "o" and token.value in "+-":
             self.at += 1
             arg = self.expression(SIGN)
-            return self._signed(arg) if token.value == "-" else arg
+            return signed(arg) if token.value == "-" else arg
         if token.kind == "c" and token.value in ("pm", "mp"):
             self.at += 1
             return PlusMinus(self.expression(SIGN), 1 if token.value == "pm" else -1)
         return self.operand()
-
-    @staticmethod
-    def _signed(arg: Node) -> Node:
-        if type(arg) is Num:
-            return Num(-arg.value, arg.decimals, arg.significant)
-        return Neg((arg,))
 
     def infix(self, left: Node, floor: int) -> Node:
         while (token := self.peek()) is not None:
@@ -192,7 +190,7 @@ class Parser(Cursor):
                 continue
             if floor > PRODUCT or not (self.starts_factor() or self._number_behind_letters(left)):
                 return self.trailing_words(left, floor)
-            left = self.product(left, self.factor())
+            left = product(left, self.factor())
         return left
 
     def _operator(self, left: Node, value: str, floor: int) -> Node | None:
@@ -206,7 +204,7 @@ class Parser(Cursor):
                 return None
             self.at += 1
             right = self.factor()
-            return Div((left, right)) if value == "/" else self.product(left, right)
+            return Div((left, right)) if value == "/" else product(left, right)
         if value in SET_OPS:
             if floor > SET:
                 return None
@@ -232,25 +230,21 @@ class Parser(Cursor):
             if token.value == "-" and isinstance(left, (NamedSet, SetOp)):
                 return SetOp("difference", (left, term))
             if token.value == "-":
-                term = self._signed(term)
+                term = signed(term)
             elif token.value != "+":
                 term = PlusMinus(term, 1 if token.value == "pm" else -1)
             terms.append(term)
         return Add(tuple(terms))
-
-    @staticmethod
-    def product(left: Node, right: Node) -> Node:
-        if type(left) is Mul:
-            return Mul((*left.args, right)) if len(left.args) < 64 else Mul((left, right))
-        return Mul((left, right))
 
     def factor(self) -> Node:
         """An operand of a product, its own sign allowed (2 * -3)."""
         token = self.peek()
         if token is not None and token.kind == "o" and token.value in "+-":
             self.at += 1
+            self._deeper()
             arg = self.factor()
-            return self._signed(arg) if token.value == "-" else arg
+            self.depth -= 1
+            return signed(arg) if token.value == "-" else arg
         return self.operand()
 
     def relation(self, left: Node) -> Node:
@@ -284,12 +278,15 @@ class Parser(Cursor):
     # -- operands: an atom, its powers and postfix marks
 
     def atom(self) -> Node:
-        return read_atom(self)
+        self.atoms_deep += 1
+        if self.atoms_deep > MAX_DEPTH:
+            raise Refused("nested too deep")
+        node = read_atom(self)
+        self.atoms_deep -= 1
+        return node
 
     def operand(self) -> Node:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise Refused("nested too deep")
+        self._deeper()
         node = self.postfix(self.atom())
         self.depth -= 1
         return node
@@ -328,11 +325,11 @@ class Parser(Cursor):
         token = self.peek()
         if token is not None and token.kind == "o" and token.value in "+-":
             self.at += 1
+            self._deeper()
             arg = self.exponent()
-            return self._signed(arg) if token.value == "-" else arg
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise Refused("nested too deep")
+            self.depth -= 1
+            return signed(arg) if token.value == "-" else arg
+        self._deeper()
         node = self.atom()
         if self.sees("^") or self.sees("**"):
             node = self.power(node)
@@ -453,7 +450,7 @@ class Parser(Cursor):
             self.at = end
             return measured(left, unit)
         words = text.lower().replace("/", " ").split()
-        if len(words) <= 3 and all(w.isalpha() for w in words) and not STOP_NOUNS.intersection(words):
+        if len(words) <= 3 and all(map(may_be_noun, words)):
             self.at = end
             return Quantity(left, None, " ".join(words))
         raise Refused("words behind a value")

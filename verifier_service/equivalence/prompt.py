@@ -53,6 +53,10 @@ _ANTIDERIVATIVE = re.compile(
 )
 _DEFINITE = re.compile(r"definite integral|\\int_|\\int\\limits_|定积分", re.IGNORECASE)
 _LETTER = re.compile(r"(?<![A-Za-z\\])([A-Za-z])(?![A-Za-z])")
+_ANGLE = re.compile(
+    r"angle|degree|\\circ|°|rotat|bearing|measure|\barc|latitude|inclin|argument", re.IGNORECASE
+)
+_HOW_MANY = re.compile(r"\bhow many\s+(?:more\s+|other\s+)?([a-z]+)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
@@ -89,6 +93,16 @@ class Facts:
         """Units that the answer is asked in; the data row's own first."""
         row = (self.row_unit,) if self.row_unit is not None else ()
         return row + (units_in_prompt(self.prompt) if self.prompt else ())
+
+    @cached_property
+    def asks_angle(self) -> bool:
+        return bool(_ANGLE.search(self.prompt))
+
+    @cached_property
+    def counts(self) -> bool:
+        """Are things counted ("how many marbles"), so that no measure or price can be the answer?"""
+        counted = _HOW_MANY.search(self.prompt)
+        return counted is not None and parse_unit(counted[1]) is None
 
     @cached_property
     def solve_for(self) -> frozenset[str]:

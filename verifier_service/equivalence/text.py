@@ -99,10 +99,15 @@ def strip_wrappers(text: str) -> str:
     return text
 
 
+_TIMES_TEN = re.compile(r"(\d)\s*x\s*10\s*\^")  # 4.7 x 10^-5
+
+
 def clean(text: str) -> str:
     """What the lexer reads: ASCII mathematics wherever unicode has a twin, no wrappers, no entities."""
     if "&" in text and ";" in text:
         text = html.unescape(text)
+    if "10" in text and "x" in text:
+        text = _TIMES_TEN.sub(r"\1\\times 10^", text)
     if "{:}" in text:
         text = text.replace("{:}", ":")
     if not text.isascii():

@@ -2,6 +2,7 @@
 
 from flint import fmpq
 
+from .connectives import may_be_noun
 from .kinds import phrases
 from .kinds.words import family
 from .nodes import Const, NamedSet, Neg, Node, Num
@@ -29,6 +30,10 @@ def counted(words: str) -> Node | None:
     """The number in front of a counted noun: "two solutions"."""
     parts = words.split()
     for size in range(len(parts) - 1, 0, -1):
-        if len(parts) - size <= 2 and (number := number_words(" ".join(parts[:size]))) is not None:
+        if (
+            len(parts) - size <= 2
+            and all(map(may_be_noun, parts[size:]))
+            and (number := number_words(" ".join(parts[:size]))) is not None
+        ):
             return Num(fmpq(number.numerator, number.denominator), None, 1)
     return None

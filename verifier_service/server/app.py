@@ -46,7 +46,11 @@ log = logging.getLogger(__name__)
 KNOWN_PATHS = frozenset(
     {
         "/openapi.json",
-        *(route.path for route in (*router.routes, *native.routes, *pages.routes) if isinstance(route, APIRoute)),
+        *(
+            route.path
+            for route in (*router.routes, *native.routes, *pages.routes)
+            if isinstance(route, APIRoute)
+        ),
     }
 )
 

@@ -124,7 +124,7 @@ def _pattern(wanted: Seq, offered: Node) -> Decision:
 
 def _single_gold(gold: Node, answer: Node, frame: Frame) -> Decision:
     """One value is asked for: a list of it alone will do, alternatives will not."""
-    if isinstance(answer, Seq) and answer.args and (answer.is_bare or answer.is_set):
+    if isinstance(answer, Seq) and answer.args and (answer.is_bare or (answer.is_set and frame.outermost)):
         members = bare_members(answer)
         if any(isinstance(member, (NamedSet, Seq)) for member in members):
             return incorrect("rule", "a collection is no single value")
@@ -176,7 +176,7 @@ def _tuple_gold(gold: Seq, answer: Node, frame: Frame) -> Decision:
         answer = answer.args[1]
     named = named_values(answer)
     if named is not None and isinstance(answer, Seq):
-        answer = Seq(tuple(named.values()), gold.opening, gold.closing)
+        answer = Seq(in_order_of_names(named), gold.opening, gold.closing)
     if not isinstance(answer, Seq) or answer.is_set:
         return incorrect("rule", "an ordered collection is asked for")
     if len(gold.args) != len(answer.args):
@@ -197,9 +197,13 @@ def _brackets_agree(gold: Seq, answer: Seq) -> bool:
 
 def _unordered_gold(gold: Seq, answer: Node, frame: Frame) -> Decision:
     if not isinstance(answer, Seq):
+        if gold.is_set and not frame.outermost:
+            return incorrect("rule", "a set is no value")
         answer = Seq((answer,))
     if len(answer.args) == 1 and isinstance(answer.args[0], NamedSet):
         return incorrect("rule", "a set of a set")
+    if _other_names(gold, answer):
+        return incorrect("rule", "values of other names")
     in_order = answer.opening in OPENING
     if answer.opening + answer.closing in ("(]", "[)"):
         return incorrect("rule", "a half-open interval is no list")
@@ -209,6 +213,23 @@ def _unordered_gold(gold: Seq, answer: Node, frame: Frame) -> Decision:
             return incorrect("exact", f"{len(theirs)} members, not {len(ours)}")
         return _all_equal(list(zip(ours, theirs, strict=True)), frame.inside(), "equal place by place")
     return _same_members(ours, theirs, gold, answer, frame.inside())
+
+
+def _names_of(node: Seq) -> set[object]:
+    pairs = [assignment(arg) for arg in node.args]
+    names = (pair[0] for pair in pairs if pair is not None)
+    return {name.name.partition("_")[0] if isinstance(name, Sym) else name.key for name in names}
+
+
+def _other_names(gold: Seq, answer: Seq) -> bool:
+    """x = 1 or x = 2 is not met by values of y; the members of a set have no names that differ."""
+    ours, theirs = _names_of(gold), _names_of(answer)
+    return bool(ours and theirs and ours != theirs) or (gold.is_set and len(theirs) > 1)
+
+
+def in_order_of_names(named: dict[object, Node]) -> tuple[Node, ...]:
+    """(x, y) from "y = 3, x = -1": by name, since a tuple is by place."""
+    return tuple(value for _, value in sorted(named.items(), key=lambda item: repr(item[0])))
 
 
 def _distinct(members: tuple[Node, ...]) -> list[Node]:

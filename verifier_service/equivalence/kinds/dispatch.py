@@ -11,6 +11,7 @@ from ..nodes import (
     Cases,
     Degrees,
     Dots,
+    Fn,
     Matrix,
     Mul,
     NamedSet,
@@ -56,6 +57,7 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _words(gold, answer)
     if isinstance(gold, Cases) or isinstance(answer, Cases):
         return compare_piecewise(gold, answer, frame)
+    gold, answer = _counting(gold, answer), _counting(answer, gold)
     gold, answer = _as_vectors(_plainer(gold), _plainer(answer))
     if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
         return compare_matrices(gold, answer, frame)
@@ -84,6 +86,19 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
             correct("exact", "the same expression") if same else incorrect("rule", "another kind of answer")
         )
     return compare_values(gold, answer, frame)
+
+
+def _counting(node: Node, other: Node) -> Node:
+    """C(14, 3) beside a plain value is a binomial; beside a point it is a point of that name."""
+    if not isinstance(node, Mul) or len(node.args) != 2 or other.has(Trait.STRUCTURE):
+        return node
+    head, pair = node.args
+    if isinstance(head, Sym) and head.name in _COUNTS and isinstance(pair, Seq) and len(pair.args) == 2:
+        return Fn(_COUNTS[head.name], *pair.args)
+    return node
+
+
+_COUNTS = {"C": "binom", "P": "perm"}
 
 
 def _plainer(node: Node) -> Node:
@@ -211,7 +226,13 @@ def _member_by_member(gold: Rel, answer: Rel, frame: Frame) -> Decision:
 def _collections(gold: Node, answer: Node, frame: Frame) -> Decision:
     if isinstance(gold, Seq) and isinstance(answer, Seq) and not gold.is_bare and len(gold.args) == 2:
         return compare_collections(gold, answer, frame)
-    if isinstance(gold, Seq) and len(gold.args) == 1 and gold.is_set and not isinstance(answer, Seq):
+    if (
+        isinstance(gold, Seq)
+        and len(gold.args) == 1
+        and gold.is_set
+        and not isinstance(answer, Seq)
+        and frame.outermost
+    ):
         return compare(bare_members(gold)[0], answer, frame)
     return compare_collections(gold, answer, frame)
 

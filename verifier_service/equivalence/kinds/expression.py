@@ -69,7 +69,13 @@ def _renamings(gold: Node, answer: Node, frame: Frame) -> list[dict[str, str]]:
         return []
     if not all(is_arbitrary(name, frame) for name in (*theirs, *own)):
         return []
-    return [dict(zip(own, order, strict=True)) for order in permutations(theirs)]
+    orders = [dict(zip(own, order, strict=True)) for order in permutations(theirs)]
+    return [names for names in orders if not any(_is_other_case(a, b) for a, b in names.items())]
+
+
+def _is_other_case(a: str, b: str) -> bool:
+    """n and N are two letters of a problem; only the constant of integration is written either way."""
+    return a.lower() == b.lower() and a.lower() != "c"
 
 
 def _as_imaginary_unit(gold: Node, answer: Node, frame: Frame) -> Node:

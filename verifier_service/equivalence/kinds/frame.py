@@ -16,6 +16,7 @@ class Frame:
 
     compare: the comparison of any two trees, for the members of a collection.
     slow_path: may sympy be asked?  gold_text, answer_text: clean texts, for the slow path.
+    outermost: are these the whole gold and answer, where braces around one value may be left out?
     """
 
     rules: Rules
@@ -25,7 +26,8 @@ class Frame:
     slow_path: bool = True
     gold_text: str = ""
     answer_text: str = ""
+    outermost: bool = True
 
     def inside(self) -> "Frame":
         """For members of a larger answer: the texts of the whole are not theirs."""
-        return replace(self, gold_text="", answer_text="", slow_path=False)
+        return replace(self, gold_text="", answer_text="", slow_path=False, outermost=False)

@@ -104,6 +104,8 @@ def unit_vector_form(node: Node, size: int) -> Seq | None:
 
 
 def _imaginary_as_letter(node: Node) -> Node:
+    if isinstance(node, Sym) and node.name in ("\\hat i", "\\hat j", "\\hat k"):
+        return Sym(node.name[-1])
     if isinstance(node, Const) and node.name == "i":
         return Sym("i")
     return rebuild(node, tuple(_imaginary_as_letter(arg) for arg in node.args)) if node.args else node

@@ -210,7 +210,7 @@ def _percents(gold: Node, answer: Node, frame: Frame) -> Decision:
     """50% is 1/2. The sign may be missing only where a percent is asked for, or, unasked, above 1."""
     if isinstance(gold, Percent) and isinstance(answer, Percent):
         return compare_values(gold.args[0], answer.args[0], frame)
-    if isinstance(gold, Quantity) or isinstance(answer, Quantity):
+    if isinstance(gold, (Quantity, Degrees)) or isinstance(answer, (Quantity, Degrees)):
         return incorrect("rule", "a percentage is no quantity with a unit")
     if isinstance(gold, Percent):  # in the gold's own digits, so that 66.7% may round 2/3
         by_value = plain_values(gold.args[0], Mul((HUNDRED, answer)), frame)
@@ -313,6 +313,8 @@ def _unit_added(gold: Node, answer: Quantity, frame: Frame) -> Decision:
         if frame.facts.units:
             names = ", ".join(asked.name for asked in frame.facts.units)
             return incorrect("rule", f"{unit.name} is not what was asked for ({names})")
+        if frame.facts.counts:
+            return incorrect("rule", f"{unit.name} is no count")
         if gold.free or unit.bare_letter:
             return incorrect("rule", f"{unit.name} is not known to be a unit here")
     if isinstance(gold, Degrees):
@@ -374,6 +376,8 @@ def _angles(gold: Node, answer: Node, frame: Frame) -> Decision:
         return by_value
     if isinstance(gold, Degrees):
         return plain_values(gold.args[0], answer, frame)
+    if frame.facts.prompt and not frame.facts.asks_angle:
+        return by_value
     return plain_values(gold, answer.args[0], frame)
 
 

@@ -70,7 +70,7 @@ def stated_value(answer: Rel, frame: Frame) -> Node | Decision:
     ops = list(answer.ops)
     if any(op not in EQUALS for op in ops):
         return incorrect("rule", "an inequality states no value")
-    named = is_name(members[0]) or _asked_expression(members[0], frame)
+    named = _names_the_rest(members) or _asked_expression(members[0], frame)
     if not named and len(members) == 2 and ops == ["="] and isinstance(members[1], (Sym, Call)):
         members.reverse()
         named = True
@@ -84,6 +84,14 @@ def stated_value(answer: Rel, frame: Frame) -> Node | Decision:
     if not named and any(member.free for member in members):
         return incorrect("rule", "an equation is no value")
     return _end_of_chain(members, frame.given)
+
+
+def _names_the_rest(members: list[Node]) -> bool:
+    """x = 5 names its value; x = 2x does not."""
+    head = members[0]
+    if not is_name(head):
+        return False
+    return isinstance(head, Call) or not any(head.free & member.free for member in members[1:])
 
 
 def _end_of_chain(members: list[Node], given: Assumptions) -> Node | Decision:
@@ -162,12 +170,19 @@ def _against_assignment(gold: Rel, name: Node, value: Node, answer: Node, frame:
         if theirs is not None and _is_same_name(name, theirs[0]):
             return frame.compare(value, theirs[1], frame)
         return incorrect("rule", "not solved for the name that the gold gives")
+    if _is_graph(name, value) and theirs is not None and isinstance(theirs[0], Call):
+        return frame.compare(value, theirs[1], frame)
     if isinstance(name, Call) and theirs is not None and isinstance(theirs[0], (Sym, Call)):
         if _called_alike(name, theirs[0], value):
             return frame.compare(value, theirs[1], frame)
     if isinstance(name, Sym) and name.name in frame.facts.solve_for:
         return incorrect("rule", f"not solved for {name.name}")
     return None
+
+
+def _is_graph(name: Node, value: Node) -> bool:
+    """y = 2x may be written f(x) = 2x."""
+    return isinstance(name, Sym) and name.name == "y" and "y" not in value.free
 
 
 def _called_alike(name: Call, other: Node, value: Node) -> bool:

@@ -21,13 +21,13 @@ MAX_CHARS = 60
 
 def compare_times(gold: str, answer: str, prompt: str) -> Decision | None:
     """None where the two are not dates or times."""
-    if len(gold) > MAX_CHARS or len(answer) > MAX_CHARS or gold.isdigit() or answer.isdigit():
+    if len(gold) > MAX_CHARS or len(answer) > MAX_CHARS or gold.isdigit():
         return None
     date = parse_date(gold)
     if date is not None:
         other = parse_date(answer)
         if other is None:
-            return None
+            return incorrect("rule", "a date is asked for")
         return correct("exact", "the same day") if date == other else incorrect("exact", "another day")
     same = same_time(gold, answer)
     if same is None or not _is_time(gold, answer, prompt):
