@@ -5,6 +5,7 @@ then the guards that an equal value must still pass; sympy last.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from types import NoneType
 
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
@@ -74,33 +75,15 @@ def _cannot_judge(golds: list[PreparedGold], slow_path: bool) -> Decision:
 def _all_of(
     golds: list[PreparedGold], offered: Offered, rules: Rules, facts: Facts, slow_path: bool
 ) -> Decision:
-    """Every part of a multi-part gold must be met, in order, by boxes or by the members of one list."""
-    parts = [part.text for part in offered.parts[-len(golds) :]]
-    if len(parts) < len(golds):
-        whole = read(offered.parts[-1].text)
-        if not isinstance(whole.tree, Seq) or len(whole.tree.args) != len(golds):
-            return incorrect("rule", f"{len(golds)} parts are asked for")
-        parts = split_members(whole.text, len(golds))
-        if len(parts) != len(golds):
-            return incorrect("rule", f"{len(golds)} parts are asked for")
+    """Every part of a multi-part gold must be met: by as many boxes in order, or by one list, as a list gold is."""
+    if len(offered.parts) < len(golds):
+        together = prepare(", ".join(gold.text for gold in golds), replace(rules, gold_from="literal"))
+        return _text_against(together, offered.parts[-1].text, rules, facts, slow_path)
     decisions = [
-        _text_against(g, part, rules, facts, slow_path) for g, part in zip(golds, parts, strict=True)
+        _text_against(gold, part.text, rules, facts, slow_path)
+        for gold, part in zip(golds, offered.parts[-len(golds) :], strict=True)
     ]
     return next((decision for decision in decisions if not decision.is_correct), decisions[-1])
-
-
-def split_members(text: str, count: int) -> list[str]:
-    """The members of a list as texts, split at the top-level separators."""
-    members, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        depth += (char in "([{") - (char in ")]}")
-        if char in ",;" and depth == 0:
-            members.append(text[start:at])
-            start = at + 1
-    members.append(text[start:])
-    if len(members) == 1 and text[:1] in "([" and text[-1:] in ")]":
-        return split_members(text[1:-1], count)
-    return [member for member in members if member.strip()]
 
 
 def _offered_against(
@@ -177,7 +160,7 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
     if by_text is not None:
         return by_text
     decision = _as_trees(gold, answer, rules, facts, slow_path)
-    return _guarded(decision, answer, rules, facts) if decision.is_correct else decision
+    return _guarded(decision, gold, answer, rules, facts) if decision.is_correct else decision
 
 
 def _integers(gold: PreparedGold, text: str, value: int) -> Decision:
@@ -331,26 +314,31 @@ def _beyond_the_fast_tiers(
 
     found = symbolic_equal(gold.readings[0].text, answer.text)
     if found.equal:
-        return _guarded(correct("symbolic", found.reason), answer, rules, facts)
+        return _guarded(correct("symbolic", found.reason), gold, answer, rules, facts)
     return incorrect("symbolic", found.reason)
 
 
 # -- guards
 
 
-def _guarded(decision: Decision, answer: Reading, rules: Rules, facts: Facts) -> Decision:
+def _guarded(decision: Decision, gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) -> Decision:
     """An answer of equal value that is a copy of the prompt, or left unevaluated, is not paid."""
-    if rules.echo_guard and _is_echo(answer, facts):
+    if rules.echo_guard and _is_echo(gold, answer, facts):
         return incorrect("rule", "echo")
     if rules.require_evaluated and answer.tree is not None and not _is_evaluated(answer.tree):
         return incorrect("rule", "not evaluated")
     return decision
 
 
-def _is_echo(answer: Reading, facts: Facts) -> bool:
+def _is_echo(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
     if not facts.prompt or len(answer.tokens) < 2 or _is_bare_number(answer.tree):
         return False
-    return facts.may_hold(answer.tokens) and answer.tokens in facts.formulas
+    if not facts.may_hold(answer.tokens):
+        return False
+    if answer.tokens in facts.formulas or answer.tree is None:
+        return answer.tokens in facts.formulas
+    key = answer.tree.key  # brackets do not make a copy an answer
+    return key in facts.formula_keys and all(key != tree.key for tree in gold.trees)
 
 
 def _is_bare_number(tree: Node | None) -> bool:

@@ -18,6 +18,7 @@ from .values import Undefined, Value, apart, ball, contains_zero, precision, sam
 FAST_BITS = 128
 PROOF_BITS = 700  # 200 digits and some room
 MAX_PROOF_BITS = 60_000
+_EXPONENTIAL = frozenset({"tanh", "coth", "sech", "csch", "sinh", "cosh", "exp"})
 AGREEMENTS = 4
 
 
@@ -180,7 +181,23 @@ def _size(node: Node) -> int:
         if size.contains(0):
             return 1 if size < 2 else MAX_PROOF_BITS + 1
         bits = abs(size.log()) / arb(2).log()
-        return int(min(float(bits.upper()), MAX_PROOF_BITS + 1))
+        return int(min(float(bits.upper()), MAX_PROOF_BITS + 1)) + _size_of_arguments(node)
+
+
+def _size_of_arguments(node: Node) -> int:
+    """tanh 500 is 1 but for 434 digits: how far a function is from a round value follows its argument."""
+    total = 0.0
+    if not isinstance(node, Fn):
+        return 0
+    for arg in node.args:
+        try:
+            size = arb(abs(ball(Evaluator(complex_values=True).value(arg))))
+        except (Undefined, Refused):
+            continue
+        if not size.contains(0):
+            total += 3 * float((abs(size.log()) / arb(2).log()).upper())
+            total += 4 * float(size.upper()) if node.name in _EXPONENTIAL else 0
+    return int(min(total, MAX_PROOF_BITS + 1))
 
 
 # -- rational functions

@@ -7,7 +7,7 @@ from .decision import Context
 from .lexer import Refused, tokenize
 from .measures import measured, without_markup
 from .nodes import Node, Percent, Quantity, Trait
-from .reading import comparable
+from .reading import comparable, read
 from .text import clean
 from .units import Unit, asks_percent, parse_unit, units_in_prompt
 
@@ -170,19 +170,29 @@ class Facts:
     @cached_property
     def formulas(self) -> frozenset[tuple[str, ...]]:
         """Token values of every formula of the prompt, in math mode and in plain text."""
+        return frozenset(self._formula_tokens)
+
+    @cached_property
+    def formula_keys(self) -> frozenset[tuple[object, ...]]:
+        """The formulas as trees: brackets around the whole or a part make no other formula."""
+        trees = (read(text).tree for text in self._formula_tokens.values())
+        return frozenset(tree.key for tree in trees if tree is not None)
+
+    @cached_property
+    def _formula_tokens(self) -> dict[tuple[str, ...], str]:
         texts: list[str] = list(self._mathematics)
         plain = _MATH.sub(" ; ", self.prompt)
         texts += [match.group() for match in _PLAIN_FORMULA.finditer(plain)]
         if not self._mathematics:
             texts.append(plain)
-        found: set[tuple[str, ...]] = set()
+        found: dict[tuple[str, ...], str] = {}
         for text in texts[:MAX_FORMULAS]:
             for piece in _pieces(text):
                 try:
-                    found.add(comparable(tokenize(clean(piece)).items))
+                    found[comparable(tokenize(clean(piece)).items)] = piece
                 except Refused:
                     continue
-        return frozenset(found)
+        return found
 
 
 def _pieces(text: str) -> list[str]:

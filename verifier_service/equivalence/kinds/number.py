@@ -16,8 +16,7 @@ from flint import arb, fmpq, fmpz
 
 from ..decision import Decision, correct, incorrect
 from ..exact import Evaluator
-from ..identity import FAST_BITS, Same, same_value
-from ..lexer import Refused
+from ..identity import FAST_BITS, same_value
 from ..nodes import Based, Const, Degrees, Div, Mul, Neg, Node, Num, Percent, Pow, Quantity, Sym, Trait
 from ..rewrite import substituted
 from ..unit_table import CURRENCY_SIGNS
@@ -62,12 +61,6 @@ def hoisted(node: Node) -> Node:
         return node
     bare = tuple(arg.args[0] if arg is units[0] else arg for arg in args)
     return Quantity(type(node)(bare), units[0].unit, units[0].noun)
-
-
-def decided(same: Same) -> Decision | None:
-    if same.equal is None:
-        return None
-    return Decision("correct" if same.equal else "incorrect", same.method, same.reason)
 
 
 def plain_values(gold: Node, answer: Node, frame: Frame) -> Decision:
@@ -434,17 +427,3 @@ def _infinite_sign(node: Node) -> int:
     if isinstance(node, Neg):
         return -_infinite_sign(node.args[0])
     return 0
-
-
-def has_value(node: Node) -> bool:
-    return not node.traits & Trait.STRUCTURE
-
-
-def value_or_refusal(node: Node, frame: Frame) -> str:
-    """ "" if the value of a constant can be worked out within the bounds, else why not."""
-    try:
-        with precision(FAST_BITS):
-            Evaluator(complex_values=True, log_base=frame.given.log_base).value(node)
-    except (Refused, Undefined) as problem:
-        return str(problem)
-    return ""

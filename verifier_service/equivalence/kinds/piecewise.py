@@ -66,10 +66,9 @@ def _near(value: arb) -> fmpq:
 
 
 def _test_points(borders: list[fmpq]) -> list[fmpq]:
-    unique = sorted({(int(b.p), int(b.q)) for b in borders} | {(0, 1)}, key=lambda pair: pair[0] / pair[1])
-    if len(unique) > MAX_BORDERS:
+    places = sorted({*borders, fmpq(0)})
+    if len(places) > MAX_BORDERS:
         raise Refused("too many branches")
-    places = [fmpq(p, q) for p, q in unique]
     points = list(places)
     for left, right in pairwise(places):
         points += [left + (right - left) * fmpq(k, 7) for k in (1, 3, 6)]
