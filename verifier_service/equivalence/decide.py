@@ -338,7 +338,7 @@ def _is_echo(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
     if answer.tokens in facts.formulas or answer.tree is None:
         return answer.tokens in facts.formulas
     key = answer.tree.key  # brackets do not make a copy an answer
-    return key in facts.formula_keys and all(key != tree.key for tree in gold.trees)
+    return all(key != tree.key for tree in gold.trees) and facts.has_formula_like(answer.tokens, answer.tree)
 
 
 def _is_bare_number(tree: Node | None) -> bool:

@@ -58,6 +58,7 @@ _ANGLE = re.compile(
 )
 _HOW_MANY = re.compile(r"\bhow many\s+(?:more\s+|other\s+)?([a-z]+)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
+_BRACKETS = frozenset("()[]{}*")  # and the product sign, which brackets may stand for
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
@@ -172,11 +173,12 @@ class Facts:
         """Token values of every formula of the prompt, in math mode and in plain text."""
         return frozenset(self._formula_tokens)
 
-    @cached_property
-    def formula_keys(self) -> frozenset[tuple[object, ...]]:
-        """The formulas as trees: brackets around the whole or a part make no other formula."""
-        trees = (read(text).tree for text in self._formula_tokens.values())
-        return frozenset(tree.key for tree in trees if tree is not None)
+    def has_formula_like(self, tokens: tuple[str, ...], tree: Node) -> bool:
+        """Does the tree stand in the prompt but for brackets? Only formulas of the same other tokens are read."""
+        bare = _without_brackets(tokens)
+        alike = (text for other, text in self._formula_tokens.items() if _without_brackets(other) == bare)
+        trees = (read(text).tree for text in alike)
+        return any(found is not None and found.key == tree.key for found in trees)
 
     @cached_property
     def _formula_tokens(self) -> dict[tuple[str, ...], str]:
@@ -193,6 +195,10 @@ class Facts:
                 except Refused:
                     continue
         return found
+
+
+def _without_brackets(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(token for token in tokens if token not in _BRACKETS)
 
 
 def _pieces(text: str) -> list[str]:
