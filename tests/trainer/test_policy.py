@@ -225,3 +225,9 @@ def test_a_model_that_changes_its_logits_after_the_head_is_refused() -> None:
 def test_the_rate_rises_and_falls_as_scheduled(schedule: str, step: int, share: float) -> None:
     config = OptimizerConfig.model_validate({"lr": 2.0, "schedule": schedule, "warmup_steps": 4})
     assert learning_rate(config, step, 24) == pytest.approx(2.0 * share)
+
+
+def test_the_full_state_names_the_head_even_where_it_shares_the_embedding() -> None:
+    state = Policy(tiny_model(tied=True), load_config("tiny-cpu")).full_state()
+    assert torch.equal(state["lm_head.weight"], state["model.embed_tokens.weight"])
+    assert not any(value.requires_grad for value in state.values())

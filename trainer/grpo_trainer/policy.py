@@ -252,6 +252,16 @@ class Policy:
         norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit)
         return float(norm)
 
+    # --- what leaves the trainer -----------------------------------------------------------------------
+
+    def full_state(self) -> dict[str, Tensor]:
+        """Every weight, whole, by its name in a checkpoint: what an engine of its own takes over.
+
+        Tied weights stand under each of their names, the output head among them: an engine that packs its
+        head apart from the embedding would otherwise go on sampling with the old one.
+        """
+        return {name: value.detach() for name, value in self.model.state_dict().items()}
+
     # --- the reference -------------------------------------------------------------------------------
 
     def move_reference(self, first: int, last: int) -> bool:
