@@ -227,7 +227,10 @@ def test_the_rate_rises_and_falls_as_scheduled(schedule: str, step: int, share: 
     assert learning_rate(config, step, 24) == pytest.approx(2.0 * share)
 
 
-def test_the_full_state_names_the_head_even_where_it_shares_the_embedding() -> None:
-    state = Policy(tiny_model(tied=True), load_config("tiny-cpu")).full_state()
-    assert torch.equal(state["lm_head.weight"], state["model.embed_tokens.weight"])
-    assert not any(value.requires_grad for value in state.values())
+def test_the_full_weights_name_the_head_even_where_it_shares_the_embedding() -> None:
+    model = tiny_model(tied=True)
+    weights = dict(Policy(model, config_of()).full_weights())
+    assert torch.equal(weights["lm_head.weight"], weights["model.embed_tokens.weight"])
+    assert weights["lm_head.weight"].data_ptr() != weights["model.embed_tokens.weight"].data_ptr()
+    assert set(weights) == set(model.state_dict())
+    assert not any(weight.requires_grad for weight in weights.values())

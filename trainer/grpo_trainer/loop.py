@@ -62,7 +62,7 @@ def train(parts: Parts, view: View) -> Summary:
                 metrics = {}
             silence.hear(drawn, live=bool(learned.live_P.any()))
             policy.move_reference(first, state.step)
-            parts.engine.sync(policy.model, state.step)
+            parts.engine.sync(policy.full_weights(), state.step)
             state.position = drawn.position
             checkpoint = save_if_due(parts, first)
     return Summary(state.step, tuple(rewards), checkpoint, write_report(parts.output))

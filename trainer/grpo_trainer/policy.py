@@ -25,6 +25,7 @@ from grpo_trainer.objective import (
     on_tokens,
     token_scores,
 )
+from grpo_trainer.weights import full_weights
 
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 HEAD_TOLERANCE = 1e-3
@@ -254,13 +255,12 @@ class Policy:
 
     # --- what leaves the trainer -----------------------------------------------------------------------
 
-    def full_state(self) -> dict[str, Tensor]:
+    def full_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every weight, whole, by its name in a checkpoint: what an engine of its own takes over.
 
-        Tied weights stand under each of their names, the output head among them: an engine that packs its
-        head apart from the embedding would otherwise go on sampling with the old one.
+        In a sharded run all processes have to go through it together (grpo_trainer.weights).
         """
-        return {name: value.detach() for name, value in self.model.state_dict().items()}
+        return full_weights(self.model)
 
     # --- the reference -------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def assemble(
     if ignored := altering_samplers(model.generation_config):
         say(f"the checkpoint recommends {', '.join(ignored)}; training samples from the plain distribution")
     engine = make_engine(policy, tokenizer, config)
-    engine.sync(policy.model, state.step)
+    engine.sync(policy.full_weights(), state.step)
     sampler = Sampler(
         engine, through(judge) if through else judge, asked, decoder(tokenizer), config, state.position
     )

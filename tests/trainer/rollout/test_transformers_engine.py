@@ -7,6 +7,7 @@ from grpo_trainer.loading import load_config  # noqa: E402
 from grpo_trainer.policy import Policy  # noqa: E402
 from grpo_trainer.rollout import Answer, Group, Sampling  # noqa: E402
 from grpo_trainer.rollout.transformers_engine import TransformersEngine, stop_ids_of  # noqa: E402
+from grpo_trainer.weights import full_weights  # noqa: E402
 from tests.trainer.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 PROMPTS = [(2, 3, 12), (5,), (7, 8, 9, 10, 11, 12)]
@@ -17,7 +18,7 @@ def drawn(
     stop_ids: list[int], *, batch: int | None = None, max_tokens: int = 12, seed: int = 3
 ) -> list[Group]:
     engine = TransformersEngine(tiny_model(), stop_ids, batch=batch)
-    engine.sync(engine._model, 5)
+    engine.sync(full_weights(engine._model), 5)
     groups = engine.generate(PROMPTS, 4, Sampling(temperature=0.8, max_tokens=max_tokens, seed=seed))
     return sorted(groups, key=lambda g: g.place)
 
@@ -109,6 +110,6 @@ def test_an_engine_without_an_end_is_refused() -> None:
 def test_sync_copies_the_weights_into_an_engine_of_its_own() -> None:
     engine = TransformersEngine(tiny_model(0).to(torch.bfloat16), [END])
     other = tiny_model(1)
-    engine.sync(other, 9)
+    engine.sync(full_weights(other), 9)
     for mine, theirs in zip(engine._model.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, theirs.to(torch.bfloat16))

@@ -4,11 +4,15 @@ Text that is decoded and encoded again gives other ids, so the ids that the engi
 policy trains on, with the log-probabilities that they were drawn with.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from torch import Tensor
+
 Finish = Literal["stop", "length"]
+Weights = Iterable[tuple[str, Tensor]]
+"""Names as in a checkpoint, and whole tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,12 @@ class Engine(Protocol):
         """A group for each prompt, as soon as its last answer ends; in any order."""
         ...
 
-    def sync(self, model: Any, version: int) -> None:
-        """Takes over the weights of the policy. From here on answers carry this version."""
+    def sync(self, weights: Weights, version: int) -> None:
+        """Takes over the weights of the policy. From here on answers carry this version.
+
+        Goes through all of them, even where it needs none: in a sharded run every process takes part in
+        gathering each (`Policy.full_weights`).
+        """
         ...
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from grpo_trainer.objective import token_scores
-from grpo_trainer.rollout.engine import Answer, Finish, Group, Sampling
+from grpo_trainer.rollout.engine import Answer, Finish, Group, Sampling, Weights
 
 SHRINK_AT = 0.75
 """Finished rows are dropped from the batch once at most this share is still being written."""
@@ -37,11 +37,12 @@ class TransformersEngine:
         if not len(self._stop_ids):
             raise ValueError("no id ends an answer: the tokenizer and the checkpoint name no eos token")
 
-    def sync(self, model: Any, version: int) -> None:
-        if model is not self._model:
-            with torch.no_grad():
-                for mine, theirs in zip(self._model.parameters(), model.parameters(), strict=True):
-                    mine.copy_(theirs)
+    @torch.no_grad()
+    def sync(self, weights: Weights, version: int) -> None:
+        mine = dict(self._model.named_parameters(remove_duplicate=False))
+        for name, weight in weights:
+            if mine[name].data_ptr() != weight.data_ptr():
+                mine[name].copy_(weight)
         self._version = version
 
     def generate(
