@@ -340,6 +340,9 @@ class Limits(BaseModel):
     item_cpu_s: float
     max_values: int = 0  # 0: the service has no such limit, or does not tell
     queue_items: int = 0
+    queue_s: float = 0.0
+    rate_items: int = 0
+    rate_mb: int = 0
 
 
 class ProfileInfo(BaseModel):

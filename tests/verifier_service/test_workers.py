@@ -1,6 +1,7 @@
 """The pool under faults. Each fault test counts every call that it sent: one outcome, at its own place."""
 
 import asyncio
+import errno
 import os
 import select
 import signal
@@ -13,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from verifier_service.workers import Call, Done, Failed, Outcome, PoolStartError, WorkerPool
+from verifier_service.workers import (
+    Call,
+    Done,
+    Failed,
+    Outcome,
+    PoolStartError,
+    WorkerPool,
+    handle,
+    spawner,
+)
 
 FAKE = "tests.verifier_service.fake_judge"
 ITEM_CPU_S = 0.3
@@ -329,6 +339,93 @@ def test_a_lost_fork_server_is_replaced_and_no_call_is_lost() -> None:
         assert await batch == [Done(0.002)] * 200
         assert not set(old) & set(pool.pids)
         assert processes_end(old)
+
+    in_pool(body)
+
+
+def test_a_fork_server_that_is_stopped_is_replaced_and_no_call_is_lost() -> None:
+    async def body(pool: WorkerPool) -> None:
+        old = pool.pids
+        os.kill(old[0], signal.SIGSTOP)
+        calls = [call("echo", place) for place in range(60)]
+        calls[30] = call("spin")  # nobody ends it before there is a new fork server
+        outcomes = await pool.run(calls)
+        assert code_of(outcomes[30]) == "answer_timeout"
+        assert [outcome for outcome in outcomes if isinstance(outcome, Done)] == [
+            Done(place) for place in range(60) if place != 30
+        ]
+        assert not set(old) & set(pool.pids)
+        assert processes_end(old)
+
+    in_pool(body)
+
+
+def test_a_worker_that_is_stopped_is_replaced_and_no_call_is_lost() -> None:
+    async def body(pool: WorkerPool) -> None:
+        server, *workers = pool.pids
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        assert await pool.run([call("echo", place) for place in range(40)]) == list(map(Done, range(40)))
+        assert pool.stats.kills["stuck"] > 0
+        assert pool.pids[0] == server
+
+    in_pool(body)
+
+
+def test_a_fork_server_that_cannot_be_started_again_is_tried_until_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def body(pool: WorkerPool) -> None:
+        refused = 0
+
+        def refuse(*_: Any) -> Any:
+            nonlocal refused
+            refused += 1
+            if refused == 3:
+                monkeypatch.undo()
+            raise OSError("no process can be started")
+
+        monkeypatch.setattr(spawner, "_launched", refuse)
+        os.kill(pool.pids[0], signal.SIGKILL)
+        outcomes = await pool.run([call("echo", 1)] * 10)
+        while refused < 3 or not pool.stats.ready:
+            outcomes += await pool.run([call("echo", 1)])
+        assert set(outcomes) == {Done(1)}
+        assert refused == 3
+
+    in_pool(body)
+
+
+def test_without_a_descriptor_left_calls_wait_until_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(pool: WorkerPool) -> None:
+        refused = 0
+
+        def refuse() -> int:
+            nonlocal refused
+            refused += 1
+            if refused == 3:
+                monkeypatch.undo()
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        monkeypatch.setattr(handle, "new_page_fd", refuse)
+        for pid in pool.pids[1:]:
+            os.kill(pid, signal.SIGKILL)
+        while refused < 3:
+            assert await pool.run([call("echo", place) for place in range(40)]) == list(map(Done, range(40)))
+        assert await pool.run([call("echo", 1)]) == [Done(1)]
+
+    in_pool(body)
+
+
+def test_the_backlog_is_told_in_seconds_and_what_is_heavy_is_seen_to_be() -> None:
+    async def body(pool: WorkerPool) -> None:
+        assert pool.backlog_s == 0
+        await pool.run([call("work_for", 0.005)] * 300)
+        assert pool.backlog_s == 0
+        batch = asyncio.ensure_future(pool.run([call("work_for", 0.005)] * 400))
+        await asyncio.sleep(0)
+        assert 0.5 < pool.backlog_s < 10  # a second, on two workers that have a core each
+        batch.cancel()
 
     in_pool(body)
 

@@ -35,6 +35,7 @@ PANELS = {
         "max_items",
         "max_values",
         "queue_items",
+        "queue_s",
         "queue_mb",
         "receive_s",
         "deadline_s",

@@ -1,9 +1,14 @@
-"""Who may come in: requests are counted by their items and their bytes, and turned away beyond a bound.
+"""Who may come in: requests are turned away beyond a bound of items, of bytes, or of seconds of work at hand.
+
+The seconds are what holds under overload: as many items as pass in a moment may be a minute's work if they are
+heavy, and whoever is let in then waits beyond its time, for nothing.
 
 Whoever comes while there is room is let in, whole, however large; so one item and a batch of hundreds meet
 the same rule, and what is inside is bounded by the limit and one request more.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -26,13 +31,20 @@ class AdmissionStats:
 
 
 class Admission:
-    """The door of one app. `most_items` and `most_bytes` may be inside before it closes."""
+    """The door of one app. `most_items` and `most_bytes` may be inside before it closes.
 
-    def __init__(self, most_items: int, most_bytes: int) -> None:
+    most_s: nor may more work than this be at hand, which `backlog_s` tells in seconds.
+    """
+
+    def __init__(
+        self, most_items: int, most_bytes: int, most_s: float, backlog_s: Callable[[], float]
+    ) -> None:
         self.stats = AdmissionStats()
         self.draining = False
         self._most_items = most_items
         self._most_bytes = most_bytes
+        self._most_s = most_s
+        self._backlog_s = backlog_s
 
     def enter(self) -> "Ticket":
         """A place inside, to be given back by leaving its context. Raises ProblemError (503)."""
@@ -45,14 +57,17 @@ class Admission:
             raise _refusal("draining", "the service is about to stop; ask again, or ask another replica")
         if self.stats.items >= self._most_items:
             self._refuse(f"{self.stats.items} items are being judged or wait", "queue_items")
+        backlog_s = self._backlog_s()
+        if backlog_s > self._most_s:
+            self._refuse(f"there is work for {backlog_s:.1f} s", "queue_s", backlog_s - self._most_s)
 
     def _check_bytes(self) -> None:
         if self.stats.bytes > self._most_bytes:
             self._refuse(f"{self.stats.bytes} bytes of bodies are held", "queue_mb")
 
-    def _refuse(self, what: str, setting: str) -> None:
+    def _refuse(self, what: str, setting: str, wait_s: float = RETRY_S) -> None:
         self.stats.overloaded += 1
-        raise _refusal("overloaded", f"{what}; ask again soon, or raise {variable(setting)}")
+        raise _refusal("overloaded", f"{what}; ask again soon, or raise {variable(setting)}", wait_s)
 
 
 class Ticket:
@@ -96,5 +111,5 @@ class Ticket:
         stats.bytes -= self._bytes
 
 
-def _refusal(name: str, detail: str) -> ProblemError:
-    return ProblemError(503, name, detail, headers={"Retry-After": str(RETRY_S)})
+def _refusal(name: str, detail: str, wait_s: float = RETRY_S) -> ProblemError:
+    return ProblemError(503, name, detail, headers={"Retry-After": str(max(RETRY_S, math.ceil(wait_s)))})

@@ -75,7 +75,9 @@ def create_app(
     starter = Starter(backend, on_failure)
     one = None if settings.api_key is None else settings.api_key.get_secret_value()
     keyring = Keyring(one, settings.keys_file)
-    admission = Admission(settings.queue_items, settings.queue_mb * MB)
+    admission = Admission(
+        settings.queue_items, settings.queue_mb * MB, settings.queue_s, lambda: backend.backlog_s
+    )
     limiter = _limiter(settings)
     metrics = Metrics(backend.figures, lambda: service.ready, admission.stats, limiter.stats)
     decoder = Decoder(settings.max_items, settings.max_values)

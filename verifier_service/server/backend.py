@@ -45,7 +45,11 @@ class Backend(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether a worker waits for work."""
+        """Whether there is a worker."""
+
+    @property
+    def backlog_s(self) -> float:
+        """Seconds until what has been taken is judged, as far as can be told."""
 
     async def start(self) -> None: ...
 

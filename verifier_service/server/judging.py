@@ -59,6 +59,10 @@ class JudgeBackend:
     def ready(self) -> bool:
         return self._pool.stats.ready > 0
 
+    @property
+    def backlog_s(self) -> float:
+        return self._pool.backlog_s
+
     async def start(self) -> None:
         await self._pool.start()
 

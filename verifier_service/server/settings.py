@@ -76,6 +76,12 @@ class Settings(BaseSettings):
         ge=1,
         description="Items at work or waiting from which on further requests are answered with 503.",
     )
+    queue_s: float = Field(
+        default=1.5,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds of work at hand from which on further requests are answered with 503.",
+    )
     queue_mb: int = Field(
         default=256,
         ge=1,

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import NoReturn, cast
 
 from verifier_service.workers.confinement import forbid
-from verifier_service.workers.wire import BEAR, NEVER_BORN, ORDER, Page, framed, read_frame
+from verifier_service.workers.wire import ASK, BEAR, NEVER_BORN, ORDER, Page, framed, read_frame
 from verifier_service.workers.worker import Judge, confine, serve
 
 ORPHAN_CHECK_S = 1.0
@@ -90,6 +90,8 @@ class Nursery:
         what, number = ORDER.unpack(data)
         if what == BEAR:
             self._bear(number, fds[0], fds[1])
+        elif what == ASK:
+            self._control.sendall(framed(("alive",)))
         else:
             self._kill(number)
 

@@ -23,7 +23,10 @@ OnEnd = Callable[["Worker"], None]
 
 
 class Worker:
-    """A worker as the pool sees it. The pool sets the public fields; this class only does the talking."""
+    """A worker as the pool sees it. The pool sets the public fields; this class only does the talking.
+
+    Raises OSError where this process may open no more descriptors.
+    """
 
     def __init__(self, number: int, on_report: OnReport, on_end: OnEnd) -> None:
         self.number = number
@@ -31,6 +34,7 @@ class Worker:
         self.ready = False
         self.tasks: dict[int, Task] = {}  # given and not yet answered, in order
         self.chunk = 0  # the number of the chunk in hand, 0 while it rests
+        self.given = 0  # how many calls the chunk has
         self.sent_ns = 0
         self.served = 0
         self.slow = False  # it sits on a heavy answer and does not count as one of the brisk ones
@@ -45,11 +49,15 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._frames = Frames()
         self._unsent: list[memoryview] = []
-        self._sock, self._theirs = socket.socketpair()
+        self._page_fd = new_page_fd()
+        try:
+            self._sock, self._theirs = socket.socketpair()
+        except OSError:
+            os.close(self._page_fd)
+            raise
         for end in (self._sock, self._theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER)
         self._sock.setblocking(False)
-        self._page_fd = new_page_fd()
         self.page = Page(self._page_fd)
         self._loop.add_reader(self._sock.fileno(), self._readable)
 
@@ -71,7 +79,8 @@ class Worker:
     def give(self, chunk: int, tasks: dict[int, Task]) -> None:
         """Sends a chunk. Raises what pickle raises where a call cannot be sent; nothing is sent then."""
         message = framed((chunk, [(seq, *task.order) for seq, task in tasks.items()]))
-        self.chunk, self.tasks, self.sent_ns = chunk, tasks, time.monotonic_ns()
+        self.chunk, self.tasks, self.given = chunk, tasks, len(tasks)
+        self.sent_ns = time.monotonic_ns()
         self._send(message)
 
     def dismiss(self) -> None:

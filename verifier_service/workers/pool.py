@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from verifier_service.spread import Spread
 from verifier_service.workers.batch import Batch, Blame, OnDone, Task
 from verifier_service.workers.calls import Call, Done, Failed, Outcome, PoolStats
+from verifier_service.workers.clock import Limits, look
 from verifier_service.workers.handle import NS, Worker
+from verifier_service.workers.pace import Pace
 from verifier_service.workers.spawner import Listeners, Spawner
 from verifier_service.workers.wire import framed
 from verifier_service.workers.worker import HEAVY, OK, Ended
@@ -25,12 +27,10 @@ from verifier_service.workers.worker import HEAVY, OK, Ended
 CHUNK = 32
 SPARE = 1  # born and warm, to take over at once where a worker is killed or sidelined
 TICK_S = 0.02
-SLOW_CPU_NS = 50_000_000
-SLOW_WALL_NS = NS  # for a worker that sleeps: far above what a busy machine does to a quick answer
 WALL_FACTOR = 8  # wall limit over CPU limit: only for hangs that use no CPU, and the machine may be busy
 START_LIMIT_S = 30.0
 START_TRIES = 3
-LONGEST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 2.0
 RSS_CHECK = 512  # calls between two looks at a worker's memory
 # Reasons for which the answer is to blame; every other end of a worker is its own or ours.
 TOO_HEAVY = frozenset({"cpu", "wall", "memory"})
@@ -65,13 +65,13 @@ class WorkerPool:
         if size < 1:
             raise ValueError(f"a pool needs at least one worker, not {size}")
         self.size = size
-        self._cpu_ns = int(item_cpu_s * NS)
-        self._wall_ns = int((item_wall_s or item_cpu_s * WALL_FACTOR) * NS)
+        self._limits = Limits(int(item_cpu_s * NS), int((item_wall_s or item_cpu_s * WALL_FACTOR) * NS))
         self._memory_mb = memory_mb
         self._recycle_after = recycle_after
         self._preload = tuple(preload)
         self._counts = PoolStats(size)
         self.waits = Spread()  # seconds until the first call of a batch is taken up
+        self._pace = Pace()
         self._numbers = itertools.count(1)  # of workers, chunks and calls alike; 0 stands for none
         self._workers: dict[int, Worker] = {}
         self._batches: dict[int, Batch] = {}
@@ -128,6 +128,12 @@ class WorkerPool:
         self._counts.slow = sum(worker.slow for worker in workers)
         self._counts.queued = len(self._suspects) + sum(len(batch.waiting) for batch in self._turns)
         return self._counts
+
+    @property
+    def backlog_s(self) -> float:
+        """Seconds until the quick lane is through with what it has and what waits for it, by its pace so far."""
+        in_hand = sum(len(worker.tasks) for worker in self._workers.values() if worker.brisk)
+        return (in_hand + sum(len(batch.waiting) for batch in self._turns)) * self._pace.call_s / self.size
 
     @property
     def pids(self) -> list[int]:
@@ -296,6 +302,8 @@ class WorkerPool:
             self._on_rest(worker)
 
     def _on_rest(self, worker: Worker) -> None:
+        if worker.chunk and not worker.slow:
+            self._pace.note(worker.given - len(worker.tasks), (time.monotonic_ns() - worker.sent_ns) / NS)
         self._send_back(worker.tasks.values())
         worker.tasks, worker.chunk, worker.slow = {}, 0, False
         if not worker.ready:
@@ -337,7 +345,7 @@ class WorkerPool:
         others = [task for task in worker.tasks.values() if task is not culprit]
         if not (worker.doom or worker.retiring):
             self._count_kill(ending)
-        if not worker.ready and not worker.retiring:
+        if not worker.ready and not worker.retiring and self._spawner is not None:
             self._on_failed_start(worker.doom or ending)
         if culprit is not None:
             if worker.doom in {"evicted", "memory"}:  # moved without blame; or the blame is already laid
@@ -367,31 +375,19 @@ class WorkerPool:
         self._dispatch()
 
     def _watch(self, worker: Worker) -> None:
-        running = worker.page.running
-        if running != worker.seen:  # another call than at the last look, or a start half written
-            worker.seen = running
-            return
-        wall = time.monotonic_ns() - (running.wall_ns or worker.sent_ns)
-        if wall < SLOW_CPU_NS:
-            return
-        total = worker.cpu_ns()
-        cpu = wall if total is None else total - running.cpu_ns
-        if all(task.settled for task in worker.tasks.values()):
-            self._doom(worker, "abandoned")
-        elif not running.seq:
-            if wall > self._wall_ns:
-                self._doom(worker, "stuck")
-        elif cpu > self._cpu_ns:
-            self._doom(worker, "cpu")
-        elif wall > self._wall_ns:
-            self._doom(worker, "wall")
-        elif not worker.slow and (cpu > SLOW_CPU_NS or wall > SLOW_WALL_NS):
-            self._sideline(worker, running.seq)
+        match look(worker, self._limits):
+            case "":
+                pass
+            case "slow":
+                self._sideline(worker, worker.seen.seq)
+            case reason:
+                self._doom(worker, reason)
 
     def _sideline(self, worker: Worker, seq: int) -> None:
         """Leaves the worker alone with its heavy call, or ends it where too many sit on such calls."""
         worker.page.revoke(worker.chunk)
         others = [task for number, task in worker.tasks.items() if number != seq]
+        self._pace.note(worker.given - len(others), (time.monotonic_ns() - worker.sent_ns) / NS)
         worker.tasks = {number: task for number, task in worker.tasks.items() if number == seq}
         self._send_back(others)
         if self._slow() < self._slow_lane():
@@ -413,9 +409,13 @@ class WorkerPool:
     # ---------------------------------------------------------------- births
 
     def _launch(self) -> None:
-        if not self._closing:
-            listeners = Listeners(self._fill, self._on_born, self._on_exit, self._on_lost)
+        if self._closing:
+            return
+        listeners = Listeners(self._fill, self._on_born, self._on_exit, self._on_lost)
+        try:
             self._spawner = Spawner(self._preload, self._memory_mb, listeners)
+        except OSError as error:
+            self._launch_later(f"the fork server cannot be started: {error}")
 
     def _fill(self) -> None:
         """Keeps `size` brisk workers and the spare, born or about to be."""
@@ -423,7 +423,11 @@ class WorkerPool:
             return
         missing = self.size + SPARE - sum(worker.brisk for worker in self._workers.values())
         for _ in range(missing):
-            worker = Worker(next(self._numbers), self._on_report, self._on_end)
+            try:
+                worker = Worker(next(self._numbers), self._on_report, self._on_end)
+            except OSError as error:  # no descriptor is left, most likely: somebody's connections hold them
+                self._on_failed_start(str(error))
+                return
             self._workers[worker.number] = worker
             self._counts.births += 1
             worker.hand_over(self._spawner.bear)
@@ -462,12 +466,15 @@ class WorkerPool:
             return
         self._spawner.bury()
         self._spawner = None
-        self._failed_starts += 1
-        self._refuse_start(why or "the fork server ended; see its messages above")
-        log.error("the fork server is lost: %s", why or "it ended")
         workers, self._workers = list(self._workers.values()), {}
         for worker in workers:
             self._bury(worker, "forkserver")
+        self._launch_later(f"the fork server is lost: {why or 'it ended; see its messages above'}")
+
+    def _launch_later(self, why: str) -> None:
+        log.error("%s", why)
+        self._failed_starts += 1
+        self._refuse_start(why)
         self._loop.call_later(self._pause_s(), self._launch)
 
     def _pause_s(self) -> float:

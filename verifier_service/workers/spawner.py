@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifier_service.workers.confinement import without_secrets
-from verifier_service.workers.wire import BEAR, KILL, ORDER, Frames, framed
+from verifier_service.workers.wire import ASK, BEAR, KILL, ORDER, Frames, framed
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
+READY_S = 60.0
+ASK_EVERY_S = 0.5
+# Looks, not seconds: where it is this process that was held up, the answer lies unread, and the next look has it.
+MOST_UNANSWERED = 4
 # One thread per worker: threads of a BLAS would not survive the fork and would fight over the cores.
 # A fixed hash seed: the order of a set, which reaches into sympy's results, must not change from run to run.
 ENVIRONMENT = {
@@ -38,7 +42,7 @@ class Listeners:
 
 
 class Spawner:
-    """One fork server. Made anew where the old one is lost."""
+    """One fork server. Made anew where the old one is lost. Raises OSError where none can be started."""
 
     def __init__(self, preload: tuple[str, ...], memory_mb: int, listeners: Listeners) -> None:
         self._listeners = listeners
@@ -49,10 +53,17 @@ class Spawner:
         self.ready = False
         self._control, theirs = socket.socketpair()
         with theirs:
-            self._process = _launched(theirs)
-        self._control.sendall(framed((preload, memory_mb)))
+            try:
+                self._process = _launched(theirs)
+            except OSError:
+                self._control.close()
+                raise
+        with suppress(OSError):  # it is dead already: the end of the stream will say so
+            self._control.sendall(framed((preload, memory_mb)))
         self._control.setblocking(False)
         self._loop.add_reader(self._control.fileno(), self._readable)
+        self._unanswered = 0
+        self._alarm = self._loop.call_later(READY_S, self._lose, f"it was not ready within {READY_S:g} s")
 
     @property
     def pid(self) -> int:
@@ -69,6 +80,7 @@ class Spawner:
 
     async def close(self) -> None:
         """Ends the fork server and with it every worker; none is left when this returns."""
+        self._alarm.cancel()
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
         with suppress(TimeoutError):
@@ -79,7 +91,7 @@ class Spawner:
         self._control.close()
 
     def bury(self) -> None:
-        """Cleans up after a fork server that is lost."""
+        """Cleans up after a fork server that is lost; its workers die with it."""
         self._process.kill()
         self._process.wait()
         self._loop.remove_reader(self._control.fileno())
@@ -93,20 +105,38 @@ class Spawner:
         except OSError:
             data = b""
         if not data:
-            self._loop.remove_reader(self._control.fileno())
-            self.ready = False
-            if not self._gone.done():
-                self._gone.set_result(None)
-            self._listeners.lost(self._why)
+            self._lose(self._why)
             return
         for message in self._frames.feed(data):
             self._hear(message)
+
+    def _lose(self, why: str) -> None:
+        self._loop.remove_reader(self._control.fileno())
+        self._alarm.cancel()
+        self.ready = False
+        if not self._gone.done():
+            self._gone.set_result(None)
+        self._listeners.lost(why)
+
+    def _ask(self) -> None:
+        """Whether it still lives: one that is stopped or stuck would bear and kill nobody."""
+        if self._unanswered >= MOST_UNANSWERED:
+            self._lose(f"it has not answered for {MOST_UNANSWERED * ASK_EVERY_S:g} s")
+            return
+        self._unanswered += 1
+        with suppress(OSError):
+            self._control.send(ORDER.pack(ASK, 0))
+        self._alarm = self._loop.call_later(ASK_EVERY_S, self._ask)
 
     def _hear(self, message: tuple[str, int, int] | tuple[str, str] | tuple[str]) -> None:
         match message:
             case ("ready",):
                 self.ready = True
+                self._alarm.cancel()
+                self._ask()
                 self._listeners.ready()
+            case ("alive",):
+                self._unanswered = 0
             case ("failed", str(text)):
                 self._why = text
             case ("born", int(number), int(pid)):

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 Bytes = bytes | bytearray | memoryview
 
 HEADER = struct.Struct("<I")
-# Orders to the fork server: what to do, and to which worker.
+# Orders to the fork server: what to do, and to which worker; ASK wants to hear that it lives.
 ORDER = struct.Struct("<cxxxI")
-BEAR, KILL = b"b", b"k"
+BEAR, KILL, ASK = b"b", b"k", b"a"
 NEVER_BORN = 255  # told as the exit status of a worker that could not be forked
 PAGE_BYTES = mmap.PAGESIZE
 _RUNNING = struct.Struct("<QQQ")
@@ -78,7 +78,10 @@ class Frames:
 
 
 class Running(NamedTuple):
-    """The call that a worker is at (its number, 0 for none), with CPU clock and time at its start."""
+    """The call that a worker is at (its number, 0 for none), with CPU clock and time at its start.
+
+    At rest: since when.
+    """
 
     seq: int
     cpu_ns: int
@@ -98,7 +101,7 @@ class Page:
         _RUNNING.pack_into(self._map, 0, seq, time.process_time_ns(), time.monotonic_ns())
 
     def rest(self) -> None:
-        _RUNNING.pack_into(self._map, 0, 0, 0, 0)
+        _RUNNING.pack_into(self._map, 0, 0, 0, time.monotonic_ns())
 
     @property
     def running(self) -> Running:

@@ -38,6 +38,7 @@ class FakeBackend:
     engine: str = "fake-engine"
     profiles: Mapping[str, ProfileInfo] = field(default_factory=lambda: dict(PROFILES))
     ready: bool = True
+    backlog_s: float = 0.0
     start_error: Exception | None = None
     never_starts: bool = False
     fault: Exception | None = None

@@ -23,8 +23,8 @@ def name_of(reply: httpx.Response) -> str:
     return str(reply.json()["type"]).rpartition(":")[2]
 
 
-def door(most_items: int = 10, most_bytes: int = 1000) -> Admission:
-    return Admission(most_items, most_bytes)
+def door(most_items: int = 10, most_bytes: int = 1000, backlog_s: float = 0.0) -> Admission:
+    return Admission(most_items, most_bytes, 1.5, lambda: backlog_s)
 
 
 def test_whoever_comes_while_there_is_room_is_let_in_whole() -> None:
@@ -50,6 +50,16 @@ def test_one_item_and_many_meet_the_same_rule(size: int) -> None:
             late.admit(size)
     with admission.enter() as alone:
         alone.admit(size)
+
+
+@pytest.mark.parametrize(("backlog_s", "retry_after"), [(1.6, "1"), (4.0, "3")])
+def test_beyond_its_seconds_of_work_nobody_is_let_in(backlog_s: float, retry_after: str) -> None:
+    door(backlog_s=1.5).enter()
+    with pytest.raises(ProblemError) as caught:
+        door(backlog_s=backlog_s).enter()
+    assert (caught.value.status, caught.value.name) == (503, "overloaded")
+    assert caught.value.headers == {"Retry-After": retry_after}
+    assert "VERIFIER_QUEUE_S" in caught.value.detail
 
 
 def test_bodies_are_counted_as_they_come() -> None:
