@@ -79,9 +79,9 @@ def _client(url: str, timeout_s: float) -> "Redis":
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as missing:
         raise RedisMissing(
-            'a Redis is set, but its client is not installed: pip install "verifier-service[redis]"'
+            f'a Redis is set, which needs {missing.name}: pip install "verifier-service[redis]"'
         ) from None
     # Few connections, for which many requests queue up: one that finds none free must not be an error.
     pool = BlockingConnectionPool.from_url(

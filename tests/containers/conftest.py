@@ -15,4 +15,4 @@ def engine_answers() -> bool:
 @pytest.fixture(scope="session", autouse=True)
 def engine() -> None:
     if not engine_answers():
-        pytest.skip("no container engine answers: tools/container-base.sh up python")
+        pytest.skip("no container engine answers: tools/container-base.sh up python redis haproxy")

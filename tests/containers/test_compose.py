@@ -1,82 +1,22 @@
 """compose.yaml, built and started for real: what it serves, and what it may not do."""
 
-import json
-import os
-import socket
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
+
+from tests.containers.composed import Compose, running
+from tests.services import free_port
 
 pytestmark = pytest.mark.containers
 
 PROJECT = "verifier-compose-test"
 
 
-@dataclass(frozen=True, slots=True)
-class Compose:
-    """The running project: its address, and the engine's commands about it."""
-
-    root: Path
-    port: int
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def __call__(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"VERIFIER_PUBLISH_PORT": str(self.port)}
-        command = ["docker", "compose", "--project-name", PROJECT, *arguments]
-        done = subprocess.run(
-            command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
-        )
-        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done
-
-    def inside(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        return self("exec", "-T", "verifier", *command, check=check)
-
-    def inspect(self) -> dict[str, Any]:
-        container = self("ps", "--all", "--quiet", "verifier").stdout.strip()
-        done = subprocess.run(["docker", "inspect", container], capture_output=True, text=True, check=True)
-        (facts,) = json.loads(done.stdout)
-        assert isinstance(facts, dict)
-        return facts
-
-    def post(self, items: list[dict[str, Any]]) -> dict[str, Any]:
-        with httpx.Client(base_url=self.url, trust_env=False, timeout=60) as client:
-            reply = client.post("/score", json={"items": items}).raise_for_status().json()
-        assert isinstance(reply, dict)
-        return reply
-
-    def get(self, path: str) -> httpx.Response:
-        with httpx.Client(base_url=self.url, trust_env=False, timeout=10) as client:
-            return client.get(path)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def compose(engine: None, root: Path) -> Iterator[Compose]:
-    """Build, start, wait until healthy; what a killed run left behind goes first."""
-    project = Compose(root, free_port())
-    clean = ("down", "--volumes", "--remove-orphans", "--timeout", "5")
-    project(*clean)
-    try:
-        project("build")
-        started = project("up", "--detach", "--wait", "--wait-timeout", "180", check=False)
-        assert started.returncode == 0, started.stderr + project("logs", "--no-color").stdout
+    with running(Compose(root, PROJECT, (root / "compose.yaml",), free_port())) as project:
         yield project
-    finally:
-        project(*clean)
 
 
 def test_it_answers_ready_once_it_is_healthy(compose: Compose) -> None:

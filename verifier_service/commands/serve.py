@@ -133,6 +133,7 @@ def run(settings: type[Any], flags: dict[str, str]) -> None:
     try:
         from pydantic_settings import SettingsError
 
+        from verifier_service.redis_link import RedisMissing
         from verifier_service.rewards.profile import ProfileError, UnknownProfile
         from verifier_service.server.app import ServeError, serve
     except ModuleNotFoundError:
@@ -145,7 +146,7 @@ def run(settings: type[Any], flags: dict[str, str]) -> None:
         raise CommandError("these settings cannot be taken", str(fault)) from None
     try:
         code = serve(chosen)
-    except (ServeError, UnknownProfile, ProfileError) as fault:
+    except (ServeError, UnknownProfile, ProfileError, RedisMissing) as fault:
         raise CommandError(str(fault)) from None
     if code:
         raise typer.Exit(code)

@@ -73,11 +73,15 @@ class Taken:
 
 @dataclass(slots=True)
 class LimitStats:
-    """Counts since the start. degraded: limited without Redis, though it is set."""
+    """Counts since the start. degraded: limited without Redis, though it is set.
+
+    redis_up: whether Redis answered when last asked; None where it is not asked.
+    """
 
     refused: int = 0
     degraded: int = 0
     unavailable: int = 0
+    redis_up: bool | None = None
 
 
 class Buckets:
@@ -151,8 +155,11 @@ class Limiter:
             return self._buckets.take(key, costs), {}
         known = self._link.circuit.failing
         try:
-            return await self._shared(self._link, key, costs), {}
+            taken = await self._shared(self._link, key, costs)
+            self.stats.redis_up = True
+            return taken, {}
         except RedisGone as error:
+            self.stats.redis_up = False
             if not known:
                 log.warning("rate limits without Redis, %s: %s", self._on_failure, error)
         if self._on_failure == "fail_closed":

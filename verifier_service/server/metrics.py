@@ -65,9 +65,11 @@ class _FigureCollector(Collector):
         yield _histogram(
             "verifier_queue_wait_seconds", "Time until a worker takes up a batch.", figures.waits
         )
-        redis_up = None if figures.redis_up is None else float(figures.redis_up)
+        told = [up for up in (figures.redis_up, self._limits.redis_up) if up is not None]
         yield GaugeMetricFamily(
-            "verifier_redis_up", "1 where Redis answered when last asked.", value=redis_up
+            "verifier_redis_up",
+            "1 where Redis answered when last asked, for results and for limits.",
+            value=float(all(told)) if told else None,
         )
         admission = self._admission
         for name, value in _inside(admission).items():
