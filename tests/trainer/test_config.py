@@ -214,6 +214,19 @@ def test_none_empties_what_may_be_empty_and_nothing_else() -> None:
         (["correction.high=2"], ["correction.high=none"]),
         (["correction.outside=drop"], ["set it to truncate"]),
         (["correction.level=token", "correction.high=1", "correction.low=1"], ["is not above"]),
+        (["rollout.servers=['http://a:1']"], ["does nothing", 'to "vllm-server"', "rollout.servers=[]"]),
+        (["rollout.sleep=1"], ['set rollout.engine to "vllm"', "rollout.sleep=0"]),
+        (["rollout.engine=vllm", "rollout.timeout_s=9"], ['"vllm-server"', "rollout.timeout_s=1800"]),
+        (["rollout.engine=vllm-server"], ["has no servers", "set rollout.servers"]),
+        (["rollout.engine=vllm-server", "rollout.servers=['gpu1:8000']"], ["write http://HOST:PORT"]),
+        (["rollout.engine=vllm-server", "rollout.servers=['http://a','http://a/']"], ["names one server twice"]),
+        (["rollout.engine=vllm", "model.precision=float64"], ['model.precision="float32"']),
+        (["rollout.engine=vllm", "sampling.temperature=0.001"], ["no less than 0.01"]),
+        (["rollout.engine=vllm", "rollout.probe=0", "rollout.on_gap=continue"], ["rollout.probe=8"]),
+        (["rollout.staleness=1"], ['set rollout.engine="vllm-server"', "rollout.staleness=0"]),
+        (["rollout.engine=vllm", "rollout.staleness=1", "rollout.sleep=2"], ["rollout.sleep=0"]),
+        (["rollout.engine=vllm", "rollout.staleness=1", "correction.level=none"], ["correction.level=auto"]),
+        (["rollout.staleness=2"], ["rollout.staleness"]),
         (["template.system=hello"], ['template.kind="plain"', "template.system=none"]),
         (["template.kind=few-shot"], ["set template.examples"]),
         (["template.chat_options={a=1}"], ["leave it out"]),
@@ -302,6 +315,16 @@ def test_advice_is_given_on_what_is_allowed_but_seldom_meant() -> None:
         assert part in text
 
 
+def test_the_correction_is_on_by_itself_where_engines_differ() -> None:
+    assert load_config("tiny-cpu").correction_level == "none"
+    differing = load_config("tiny-cpu", overrides=["rollout.engine=vllm"])
+    assert differing.correction_level == "token"
+    assert advice(differing) == []
+    off = load_config("tiny-cpu", overrides=["rollout.engine=vllm", "correction.level=none"])
+    assert off.correction_level == "none"
+    assert "bias the gradient" in " ".join(advice(off))
+
+
 def test_choices_of_config_and_objective_are_the_same() -> None:
     pytest.importorskip("torch", reason="torch is not installed: pip install ./trainer")
     from grpo_trainer import objective
@@ -317,5 +340,9 @@ def test_choices_of_config_and_objective_are_the_same() -> None:
     assert choices("loss", "ratio") == set(get_args(objective.RatioLevel))
     assert choices("loss", "surrogate") == set(get_args(objective.Surrogate))
     assert choices("kl", "estimator") == set(get_args(objective.KlEstimator)) - {"abs"}
-    assert choices("correction", "level") == {"none", *get_args(objective.MismatchLevel)}
+    assert choices("correction", "level") == {
+        "auto",
+        "none",
+        *get_args(objective.MismatchLevel),
+    }
     assert choices("correction", "outside") == set(get_args(objective.Outside))

@@ -283,15 +283,50 @@ class OptimizerConfig(Section):
     """the gradient is scaled down to this norm; none: never"""
 
 
+class RolloutConfig(Section):
+    """The engine that draws answers (docs/training.md)."""
+
+    engine: Literal["transformers", "vllm", "vllm-server"] = "transformers"
+    """transformers: on the policy itself; vllm: vLLM in this process; vllm-server: vLLM servers over HTTP"""
+    servers: tuple[str, ...] = ()
+    """vllm-server: their base URLs, ["http://gpu1:8001", ...]; `grpo plan` prints how to start one"""
+    weights: MaybeText = None
+    """vllm, vllm-server: folder through which weights pass, seen by every server under this very path;
+    none: output/weights. A RAM disk is fastest"""
+    gpu_memory: Annotated[float, Field(gt=0, lt=1)] = 0.4
+    """vllm: share of the GPU's memory for the engine's weights and cache"""
+    sleep: Literal[0, 1, 2] = 0
+    """vllm: what the engine gives back while the policy is updated. 0: nothing; 1: its cache, and its
+    weights to the host's memory; 2: both altogether"""
+    staleness: Literal[0, 1] = 0
+    """1: the next round is drawn while this one is learned from, with weights that are one round old"""
+    timeout_s: Positive = 1800.0
+    """vllm-server: for one request, all answers to a question included"""
+    sync_timeout_s: Positive = 600.0
+    """vllm, vllm-server: for one transfer of the weights"""
+    silence_s: Positive = 120.0
+    """an engine without a sign of life is given up after so long: a token (vllm), or a reply to a health
+    check (vllm-server)"""
+    outage_s: NotNegative = 600.0
+    """vllm-server: how long the run waits while no server answers, before it stops"""
+    probe: Natural = 8
+    """vllm, vllm-server: answers drawn after each transfer to compare log-probabilities; 0: none"""
+    probe_gap: MaybePositive = None
+    """the difference that raises the alarm, in nats; none: 1e-3 at any token in float32, 0.1 on average in
+    bfloat16"""
+    on_gap: Literal["stop", "continue"] = "stop"
+    """what the alarm does: end the run, or say so and go on"""
+
+
 class CorrectionConfig(Section):
     """Truncated importance sampling, where the engine that samples is not the one that trains."""
 
-    level: Literal["none", "token", "sequence"] = "none"
-    """weight of a token, or of an answer"""
+    level: Literal["auto", "none", "token", "sequence"] = "auto"
+    """weight of a token, or of an answer; auto: of a token, where vLLM samples or rollout.staleness is 1"""
     low: MaybeNotNegative = None
     """lower bound of the weight; none: 0"""
     high: MaybePositive = None
-    """upper bound of the weight"""
+    """upper bound of the weight; auto: 2 where none is given"""
     outside: Literal["truncate", "drop"] = "truncate"
     """weights outside: moved to the bound, or set to 0"""
 
@@ -345,6 +380,8 @@ class TrainConfig(Section):
     """the model the KL is measured from"""
     optimizer: OptimizerConfig
     """AdamW and its schedule"""
+    rollout: RolloutConfig = RolloutConfig()
+    """the engine that draws answers"""
     correction: CorrectionConfig = CorrectionConfig()
     """truncated importance sampling"""
     log: LogConfig = LogConfig()
@@ -357,6 +394,13 @@ class TrainConfig(Section):
         if problems := contradictions(self):
             raise ValueError("\n".join(problems))
         return self
+
+    @property
+    def correction_level(self) -> Literal["none", "token", "sequence"]:
+        """The level of the correction, with auto decided."""
+        if self.correction.level != "auto":
+            return self.correction.level
+        return "token" if self.rollout.engine != "transformers" or self.rollout.staleness else "none"
 
     @property
     def rounds(self) -> int:

@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 
 def contradictions(config: TrainConfig) -> list[str]:
     """Every problem of the config, one line each: what is wrong, and what to write instead."""
-    checks = (_batch, _sampling, _template, _loss, _kl, _reference, _advantage, _correction)
+    checks = (
+        _batch,
+        _sampling,
+        _template,
+        _loss,
+        _kl,
+        _reference,
+        _advantage,
+        _correction,
+        _rollout,
+        _servers,
+        _staleness,
+    )
     return [problem for check in checks for problem in check(config)]
 
 
@@ -166,17 +178,100 @@ def _advantage(config: TrainConfig) -> Iterator[str]:
 
 def _correction(config: TrainConfig) -> Iterator[str]:
     correction = config.correction
-    if correction.level == "none":
-        yield from _idle("correction", _given(correction, "low", "high"), 'with correction.level="none"')
+    if config.correction_level == "none":
+        level = f'with correction.level="{correction.level}"'
+        if correction.level == "auto":
+            level += " and the engine that trains"
+        yield from _idle("correction", _given(correction, "low", "high"), level)
         for name, default in _changed(correction, "outside"):
-            yield f'correction.{name} does nothing with correction.level="none": set it to {_toml(default)}'
+            yield f"correction.{name} does nothing {level}: set it to {_toml(default)}"
         return
     if correction.high is None:
-        yield "correction.level weighs by a ratio that needs a bound: set correction.high, for example 2"
+        if correction.level != "auto":
+            yield "correction.level weighs by a ratio that needs a bound: set correction.high, for example 2"
     elif correction.high <= (correction.low or 0):
         yield (
             f"correction.high={correction.high:g} is not above correction.low={correction.low or 0:g}: "
             "use bounds around 1"
+        )
+
+
+USED_BY = {
+    "vllm": ("weights", "gpu_memory", "sleep", "sync_timeout_s", "silence_s", "probe", "probe_gap", "on_gap"),
+    "vllm-server": (
+        "servers",
+        "weights",
+        "timeout_s",
+        "sync_timeout_s",
+        "silence_s",
+        "outage_s",
+        "probe",
+        "probe_gap",
+        "on_gap",
+    ),
+}
+"""Options of [rollout] that belong to an engine; engine and staleness belong to all."""
+COLDEST = 0.01
+"""vLLM raises lower temperatures to this one, and says so in its log alone."""
+
+
+def _rollout(config: TrainConfig) -> Iterator[str]:
+    rollout = config.rollout
+    engine = f'with rollout.engine="{rollout.engine}"'
+    used = USED_BY.get(rollout.engine, ())
+    owned = dict.fromkeys(name for names in USED_BY.values() for name in names)
+    for name, default in _changed(rollout, *(name for name in owned if name not in used)):
+        where = " or ".join(f'"{e}"' for e, names in USED_BY.items() if name in names)
+        shown = "none" if default is None else "[]" if default == () else _toml(default)
+        yield f"rollout.{name} does nothing {engine}: set rollout.engine to {where}, or rollout.{name}={shown}"
+    if rollout.engine == "transformers":
+        return
+    if rollout.probe == 0:
+        for name, _ in _changed(rollout, "probe_gap", "on_gap"):
+            yield f"rollout.{name} does nothing with rollout.probe=0: set rollout.probe=8, or leave it out"
+    if config.model.precision == "float64":
+        yield f'vLLM has no float64: set model.precision="float32", or rollout.engine="transformers" ({engine})'
+    if config.sampling.temperature < COLDEST:
+        yield (
+            f"sampling.temperature={config.sampling.temperature:g}: vLLM draws at no less than {COLDEST}, so the "
+            f"log-probabilities would differ: raise it, or set rollout.engine=transformers"
+        )
+
+
+def _servers(config: TrainConfig) -> Iterator[str]:
+    servers = config.rollout.servers
+    if config.rollout.engine != "vllm-server":
+        return
+    if not servers:
+        yield (
+            'rollout.engine="vllm-server" has no servers: set rollout.servers=["http://HOST:PORT"], or '
+            'rollout.engine="vllm" to sample in this process'
+        )
+    for url in servers:
+        if not url.startswith(("http://", "https://")):
+            yield f'rollout.servers: "{url}" is no base URL: write http://HOST:PORT'
+    if len({url.rstrip("/") for url in servers}) < len(servers):
+        yield "rollout.servers names one server twice: name each once"
+
+
+def _staleness(config: TrainConfig) -> Iterator[str]:
+    rollout = config.rollout
+    if rollout.staleness == 0:
+        return
+    if rollout.engine == "transformers":
+        yield (
+            "rollout.staleness=1 draws while the weights change, and the engine transformers samples from those "
+            'very weights: set rollout.engine="vllm-server" (or "vllm"), or rollout.staleness=0'
+        )
+    if rollout.engine == "vllm" and rollout.sleep:
+        yield (
+            f"rollout.staleness=1 draws during the update, and rollout.sleep={rollout.sleep} puts the engine to "
+            "sleep for it: set rollout.sleep=0, or rollout.staleness=0"
+        )
+    if config.correction.level == "none":
+        yield (
+            "rollout.staleness=1 samples from older weights, and correction.level=none takes no account of it: "
+            "set correction.level=auto (or token, or sequence)"
         )
 
 
@@ -196,3 +291,10 @@ def _advice(config: TrainConfig) -> Iterator[str]:
         yield "with one update a round every ratio is 1, so no clip can act"
     if config.batch.group_size < 4:
         yield f"batch.group_size={config.batch.group_size}: most groups will be all right or all wrong"
+    if config.rollout.engine != "transformers" and config.correction.level == "none":
+        yield (
+            f"rollout.engine={config.rollout.engine} computes in other kernels than the trainer, and "
+            "correction.level=none lets the difference bias the gradient: correction.level=auto weighs it"
+        )
+    if config.rollout.staleness and config.rounds == 1:
+        yield "rollout.staleness=1 has nothing to draw ahead for: the run has one round"

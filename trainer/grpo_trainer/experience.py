@@ -11,6 +11,9 @@ from grpo_trainer.objective import group_advantages, masked_mean, mismatch_weigh
 from grpo_trainer.policy import Experience, Policy
 from grpo_trainer.sampling import Round
 
+USUAL_BOUND = 2.0
+"""Of truncated importance sampling (Yao et al. 2025), where correction.level="auto" turns it on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Learned:
@@ -30,7 +33,7 @@ def learn_from(drawn: Round, policy: Policy, config: TrainConfig) -> Learned:
     answers_BT = sequences.mask()
     sampled_BT = sampler_logprobs(drawn.answers, sequences.width)
     # With one update a round the policy that sampled is the policy itself, and every ratio is exactly 1.
-    needs_old = config.batch.steps_per_round > 1 or config.correction.level != "none" or _kl_in_reward(config)
+    needs_old = config.batch.steps_per_round > 1 or config.correction_level != "none" or _kl_in_reward(config)
     old_BT = policy.logprobs(sequences) if needs_old else None
     ref_BT = policy.logprobs(sequences, reference=True) if policy.reference is not None else None
     metrics: dict[str, float] = {}
@@ -38,7 +41,7 @@ def learn_from(drawn: Round, policy: Policy, config: TrainConfig) -> Learned:
     if old_BT is not None:
         metrics["engine/logprob_gap"] = float(masked_mean((old_BT - sampled_BT).abs(), answers_BT))
         metrics["engine/logprob_gap_max"] = float((old_BT - sampled_BT)[answers_BT].abs().max())
-        if config.correction.level != "none":
+        if config.correction_level != "none":
             weights_BT = _correction(old_BT, sampled_BT, answers_BT, config, metrics)
     rewards_B, judged_B = rewards_of(drawn)
     if _kl_in_reward(config) and old_BT is not None and ref_BT is not None:
@@ -87,16 +90,16 @@ def _kl_in_reward(config: TrainConfig) -> bool:
 def _correction(
     old_BT: Tensor, sampled_BT: Tensor, mask_BT: Tensor, config: TrainConfig, metrics: dict[str, float]
 ) -> Tensor:
-    settings = config.correction
-    if settings.level == "none" or settings.high is None:
+    settings, level = config.correction, config.correction_level
+    if level == "none":
         raise ValueError("no correction was asked for")
     correction = mismatch_weights(
         old_BT,
         sampled_BT.to(old_BT.dtype),
         mask_BT,
-        level=settings.level,
+        level=level,
         low=settings.low or 0.0,
-        high=settings.high,
+        high=settings.high or USUAL_BOUND,
         outside=settings.outside,
     )
     metrics["engine/weight"] = float(masked_mean(correction.weights_BT, mask_BT))
