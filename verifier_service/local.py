@@ -15,7 +15,6 @@ from pydantic import BaseModel
 from verifier_service import __version__
 from verifier_service.cache import MB, Cache
 from verifier_service.engine import engine_fingerprint
-from verifier_service.judge import Judgement
 from verifier_service.reading import MAX_DEPTH, read_gold, read_item
 from verifier_service.rewards.profile import load_profiles
 from verifier_service.schema import (
@@ -73,7 +72,7 @@ class LocalClient:
         self._pool = WorkerPool(workers or _cores(), item_cpu_s=item_cpu_s, memory_mb=memory_mb)
         self._scorer = Scorer(
             self._pool,
-            Cache[Judgement](cache_mb * MB),
+            Cache(cache_mb * MB),
             self._profiles,
             default_profile=profile,
             data_sources=data_sources,

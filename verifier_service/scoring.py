@@ -1,10 +1,10 @@
 """One batch in the server process: profiles, deduplication, cache, dispatch, deadline, assembly."""
 
 import asyncio
+import pickle
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from sys import getsizeof
 from typing import cast
 
 from verifier_service.cache import Cache
@@ -37,9 +37,6 @@ RETRYABLE = frozenset({"queue_timeout", "deadline", "worker_lost"})
 # A fault of ours is forgotten at once; a word of the clock may fall otherwise on a quieter machine.
 NEVER_KEPT = frozenset({"internal"})
 TIMEOUT_TTL_S = 60.0
-# Of a judgement in memory: its objects, less the strings and the entries of its dictionaries.
-JUDGEMENT_BYTES = 700
-SCORE_BYTES = 60
 
 
 @dataclass(slots=True)
@@ -94,7 +91,7 @@ class Scorer:
     def __init__(
         self,
         pool: WorkerPool,
-        cache: Cache[Judgement],
+        cache: Cache,
         profiles: Mapping[str, Profile],
         *,
         default_profile: str = "accuracy",
@@ -179,17 +176,21 @@ class Scorer:
             # Nothing is kept and nothing is taken: explanations are long, and asked for once.
             await self._run(batch.tasks, deadline, explain=True)
             return
-        unknown = {key: task for key, task in batch.tasks.items() if not task.recalled(self._cache.get(key))}
+        unknown = {key: task for key, task in batch.tasks.items() if not task.recalled(self._remembered(key))}
         if unknown and self._shared is not None:
             unknown = await self._recall_shared(unknown, self._shared)
         while unknown:
             unknown = await self._fly(unknown, deadline)
 
+    def _remembered(self, key: bytes) -> Judgement | None:
+        packed = self._cache.get(key)
+        return None if packed is None else pickle.loads(packed)
+
     async def _recall_shared(self, unknown: _Tasks, shared: SharedCache) -> _Tasks:
         found = await shared.get_many(list(unknown))
         for (key, task), judgement in zip(unknown.items(), found, strict=True):
             if judgement is not None and task.recalled(judgement):
-                self._cache.put(key, judgement, _size(judgement))
+                self._cache.put(key, _packed(judgement))
         return {key: task for key, task in unknown.items() if task.judgement is None}
 
     async def _fly(self, unknown: _Tasks, deadline: float | None) -> _Tasks:
@@ -262,7 +263,7 @@ class Scorer:
         if judgement.error_code in NEVER_KEPT:
             return
         by_clock = TIMEOUT in (judgement.error_code, judgement.reason)
-        self._cache.put(key, judgement, _size(judgement), ttl_s=TIMEOUT_TTL_S if by_clock else None)
+        self._cache.put(key, _packed(judgement), ttl_s=TIMEOUT_TTL_S if by_clock else None)
         if self._shared is not None and not by_clock:
             self._shared.put(key, judgement)
 
@@ -296,10 +297,8 @@ class _Batch:
         """The results, each at its place; only once every task has a judgement or a failure."""
         for task in self.tasks.values():
             for place, profile in task.places:
-                result = _result(task, place, cast("Item", items[place]))
-                result.profile = None if profile == self._request.profile.name else profile
-                result.info = item_info(cast("Item", items[place])) if echo_info else None
-                self._results[place] = result
+                other = None if profile == self._request.profile.name else profile
+                self._results[place] = _result(task, place, cast("Item", items[place]), other, echo_info)
         results = [result for result in self._results if result is not None]
         assert len(results) == len(items)
         return ScoreResponse(
@@ -315,7 +314,7 @@ class _Batch:
 _UNJUDGED = Judgement(None, {}, {}, None, None, None, "")
 
 
-def _result(task: _Task, place: int, item: Item) -> Result:
+def _result(task: _Task, place: int, item: Item, profile: str | None, echo_info: bool) -> Result:
     judged = task.judgement if task.judgement is not None else _UNJUDGED
     error = task.failure
     if judged.error_code is not None:
@@ -336,6 +335,8 @@ def _result(task: _Task, place: int, item: Item) -> Result:
         elapsed_ms=0.0 if reused else judged.elapsed_ms or task.elapsed_ms,
         warnings=[*item_warnings(item), *judged.warnings],
         error=error,
+        profile=profile,
+        info=item_info(item) if echo_info else None,
         explanation=judged.explanation,
     )
 
@@ -358,15 +359,14 @@ def item_key(item: JudgeItem, chosen: Chosen) -> bytes:
         type(item.completion).__name__,
     )
     # `repr` of plain values tells them apart; the length says where the first text ends.
-    digest.update(f"{len(text)} {text}{rest!r}".encode("utf-8", "surrogatepass"))
+    digest.update(f"{len(text)} ".encode())
+    digest.update(text.encode("utf-8", "surrogatepass"))
+    digest.update(repr(rest).encode("utf-8", "surrogatepass"))
     return bytes(digest.digest())
 
 
-def _size(judgement: Judgement) -> int:
-    """Bytes that a judgement holds, near enough for a budget."""
-    texts = (judgement.extracted, judgement.reason, judgement.error_message, *judgement.warnings)
-    scores = len(judgement.scores) + len(judgement.components)
-    return JUDGEMENT_BYTES + SCORE_BYTES * scores + sum(map(getsizeof, texts))
+def _packed(judgement: Judgement) -> bytes:
+    return pickle.dumps(judgement, pickle.HIGHEST_PROTOCOL)
 
 
 def _error(code: str, message: str) -> ItemError:

@@ -19,6 +19,8 @@ _ZERO_WIDTH = re.compile(
     "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
 )
 
+_ASCII = bytes(range(128))
+
 _END_OF_TURN = re.compile(
     r"<(?:[|｜](?:im_end|endoftext|end_of_text|end|eot_id|eot|eom_id|eos|pad|return|end_of_turn|endofturn"
     r"|END_OF_TURN_TOKEN|finetune_right_pad_id|end_of_sentence|end▁of▁sentence|▁pad▁)[|｜]"
@@ -97,9 +99,14 @@ def is_blank(text: str) -> bool:
 def _readable(text: str) -> tuple[str, tuple[str, ...]]:
     """The text without zero-width characters and end-of-turn tokens, and the warnings of that."""
     warnings: tuple[str, ...] = ()
-    if not text.isascii() and _ZERO_WIDTH.search(text):
+    if not text.isascii() and _ZERO_WIDTH.search(_beyond_ascii(text)):
         text, warnings = _ZERO_WIDTH.sub("", text), ("zero_width_removed",)
     return _END_OF_TURN.sub("", text) if "<" in text else text, warnings
+
+
+def _beyond_ascii(text: str) -> str:
+    """The characters of a text that are not ASCII: mostly few, and a search in a text costs by its length."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
 def _split(text: str, prefilled: bool) -> _Split:

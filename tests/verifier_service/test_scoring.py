@@ -70,7 +70,7 @@ class Bench:
     def __init__(self, answer: Callable[[Call], Outcome] = echoing, **settings: Any) -> None:
         self.pool = StubPool(answer)
         self.now = 0.0
-        self.cache: Cache[Judgement] = Cache(1 << 20, clock=lambda: self.now)
+        self.cache = Cache(1 << 20, clock=lambda: self.now)
         self.scorer = Scorer(cast("WorkerPool", self.pool), self.cache, PROFILES, **settings)
 
     def score(self, items: Sequence[Item | InvalidItem], **options: Any) -> ScoreResponse:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 from verifier_service.cache import MB, Cache
 from verifier_service.engine import engine_fingerprint
-from verifier_service.judge import Judgement
 from verifier_service.redis_link import RedisLink
 from verifier_service.rewards.profile import Profile, ProfileError, UnknownProfile, load_profiles
 from verifier_service.schema import (
@@ -42,7 +41,7 @@ class JudgeBackend:
             memory_mb=settings.memory_mb,
             recycle_after=settings.recycle_after,
         )
-        self._cache: Cache[Judgement] = Cache(settings.cache_mb * MB)
+        self._cache = Cache(settings.cache_mb * MB)
         self._shared = _shared_cache(settings, self.engine)
         self._scorer = Scorer(
             self._pool,

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from verifier_service.workers.wire import Page, framed, read_frame
 
 # Results of less work than this may wait to share a message; if the worker is killed they are done again.
-FLUSH_NS = 2_000_000
+FLUSH_NS = 10_000_000
 MB = 1 << 20
 # What a worker may always allocate on top of what the fork server has loaded, however low the limit is set.
 LEAST_HEADROOM_MB = 256
