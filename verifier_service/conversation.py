@@ -7,6 +7,8 @@ that waits and the client that awaits hold the same conversations.
 import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -27,6 +29,8 @@ from verifier_service.schema import (
 
 # Of the service, unless it says otherwise: what fits is sent at once, and only a refusal asks /info.
 USUAL_ITEMS, USUAL_BYTES = 4096, 16 * 2**20
+# What several servers share: a part of fewer items is not worth a request of its own.
+FEWEST_ITEMS = 32
 ENVELOPE_BYTES = 64
 # Beyond the deadline that a request carries: for the way there and back.
 GRACE_S = 5.0
@@ -74,11 +78,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A list to be sent, with what goes beside it into each request."""
+    """A list to be sent, under its name, with what goes beside it into each request."""
 
     path: str
     name: str
-    encoded: list[str]
     head: str = ""
     timeout_s: float | None = None
     request_id: str | None = None
@@ -101,20 +104,26 @@ class Conversations:
         self._items, self._bytes = USUAL_ITEMS, USUAL_BYTES
 
     def scoring(
-        self, items: Items, envelope: dict[str, Any], request_id: str | None
-    ) -> Conversation[ScoreResponse]:
+        self, items: Items, envelope: dict[str, Any], request_id: str | None, servers: int = 1
+    ) -> list[Conversation[ScoreResponse]]:
+        """One for each part of the batch: they may be held at the same time, and `joined` makes them one."""
         deadline_s = envelope.get("deadline_s")
         timeout_s = None if deadline_s is None else deadline_s + GRACE_S
         head = "".join(f"{encoded(key)}:{encoded(value)}," for key, value in envelope.items())
-        asked = _Asked("/score", "items", list(map(encoded, items)), head, timeout_s, request_id)
-        parts = yield from self._in_parts(ScoreResponse, asked)
-        return _joined(parts)
+        asked = _Asked("/score", "items", head, timeout_s, request_id)
+        share = max(-(-len(items) // servers), FEWEST_ITEMS)
+        return [
+            self._scoring_part(asked, part)
+            for part in self._split(list(map(encoded, items)), len(head), share)
+        ]
+
+    def _scoring_part(self, asked: _Asked, part: list[str]) -> Conversation[ScoreResponse]:
+        return joined((yield from self._in_parts(ScoreResponse, asked, part)))
 
     def checking(self, golds: Sequence[Any], request_id: str | None) -> Conversation[GoldsResponse]:
         queries = [encoded(gold if _is_query(gold) else {"gold": gold}) for gold in golds]
-        parts = yield from self._in_parts(
-            GoldsResponse, _Asked("/golds", "golds", queries, request_id=request_id)
-        )
+        asked = _Asked("/golds", "golds", request_id=request_id)
+        parts = yield from self._in_parts(GoldsResponse, asked, queries)
         results = [result for part in parts for result in part.results]
         for place, result in enumerate(results):
             result.index = place
@@ -126,9 +135,11 @@ class Conversations:
         self._items, self._bytes = info.limits.max_items, info.limits.max_body_bytes
         return info
 
-    def _in_parts(self, model: type[_RepliesT], asked: _Asked) -> Conversation[list[_RepliesT]]:
+    def _in_parts(
+        self, model: type[_RepliesT], asked: _Asked, encoded: list[str]
+    ) -> Conversation[list[_RepliesT]]:
         """Sends the list in as few requests as the limits allow; learns the limits where they are lower."""
-        todo: list[list[str]] = list(self._split(asked.encoded, len(asked.head)))
+        todo: list[list[str]] = list(self._split(encoded, len(asked.head)))
         done: list[_RepliesT] = []
         learnt = False
         while todo:
@@ -143,15 +154,16 @@ class Conversations:
                 done.append(_checked(_read(model, reply), len(part)))
         return done
 
-    def _split(self, encoded: list[str], head: int) -> Iterator[list[str]]:
+    def _split(self, encoded: list[str], head: int, share: int | None = None) -> Iterator[list[str]]:
         """Runs of items that fit into one request; one that fits nowhere goes alone and is refused there."""
         if not encoded:
             return iter([[]])
         room = self._bytes - head - ENVELOPE_BYTES
+        most = self._items if share is None else min(self._items, share)
         cuts, size = [0], 0
         for place, one in enumerate(encoded):
             size += len(one) + 1
-            if place > cuts[-1] and (size > room or place - cuts[-1] >= self._items):
+            if place > cuts[-1] and (size > room or place - cuts[-1] >= most):
                 cuts.append(place)
                 size = len(one) + 1
         return (encoded[start:end] for start, end in pairwise([*cuts, len(encoded)]))
@@ -212,15 +224,34 @@ def _read(model: type[_ModelT], reply: httpx.Response) -> _ModelT:
 def _problem(reply: httpx.Response) -> Problem:
     """The problem document, or one made up where something in between has answered."""
     try:
-        return Problem.model_validate({"status": reply.status_code, **reply.json()})
+        return Problem.model_validate({**reply.json(), "status": reply.status_code})
     except (ValueError, TypeError):
+        if reply.has_redirect_location:
+            to = reply.headers["location"]
+            return Problem(status=reply.status_code, title=f"redirected to {to}", detail="give that address")
         text = " ".join(reply.text[:200].split())
         return Problem(status=reply.status_code, title=reply.reason_phrase, detail=text)
 
 
 def retry_after(reply: httpx.Response) -> float | None:
-    text = reply.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    """Seconds from now; the header holds seconds or a date. None where it says nothing of use."""
+    text = reply.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    then = _date(text)
+    if then is None:
+        return None
+    # By the clock that the date was read from, where it is told.
+    now = _date(reply.headers.get("date", "")) or datetime.now(UTC)
+    return max(0.0, (then - now).total_seconds())
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _checked(part: _RepliesT, expected: int) -> _RepliesT:
@@ -232,8 +263,8 @@ def _checked(part: _RepliesT, expected: int) -> _RepliesT:
     return part
 
 
-def _joined(parts: list[ScoreResponse]) -> ScoreResponse:
-    """One reply of several: places count through, and all must have been judged alike."""
+def joined(parts: Sequence[ScoreResponse]) -> ScoreResponse:
+    """One reply of several: places count through. Raises UnexpectedReply where not all were judged alike."""
     first = parts[0]
     if len(parts) == 1:
         return first

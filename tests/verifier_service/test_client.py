@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -145,6 +146,9 @@ def client(service: FakeService) -> Client:
         ("https://h/judge/score", "https://h/judge"),
         ("https://h/judge", "https://h/judge"),
         ("h:8000", "http://h:8000"),
+        ("http://[::1]:8000/score", "http://[::1]:8000"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("https://judge.example/a/b/score/", "https://judge.example/a/b"),
         (" http://h:1\n", "http://h:1"),
     ],
 )
@@ -164,6 +168,9 @@ def test_address_and_key_come_from_the_environment(
     assert first.headers["authorization"] == "Bearer k"
     assert str(second.url) == f"{URL}/score"
     assert "authorization" not in second.headers
+    # As a key is read from a file.
+    Client(URL, api_key="k\n", transport=service).score([])
+    assert service.requests[2].headers["authorization"] == "Bearer k"
 
 
 def test_without_an_address_there_is_no_client() -> None:
@@ -332,9 +339,26 @@ def test_a_refusal_carries_the_problem() -> None:
     assert caught.value.status == 422
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("soon", None), (None, None)])
+NOW = "Mon, 12 Oct 2026 10:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("soon", None),
+        (None, None),
+        ("-5", None),
+        ("1e9", None),
+        ("9" * 400, math.inf),
+        ("Mon, 12 Oct 2026 10:00:09 GMT", 9.0),
+        ("Mon, 12 Oct 2026 12:00:09 +0200", 9.0),
+        ("Mon, 12 Oct 2026 09:00:00 GMT", 0.0),
+        ("Mon, 99 Oct 99999999999999999999 10:00:00 GMT", None),
+    ],
+)
 def test_a_refusal_says_when_to_come_again(header: str | None, seconds: float | None) -> None:
-    headers = {} if header is None else {"retry-after": header}
+    headers = {"date": NOW} if header is None else {"retry-after": header, "date": NOW}
     with pytest.raises(RequestRefused) as caught:
         answering(httpx.Response(503, json={"status": 503}, headers=headers)).score([])
     assert caught.value.retry_after_s == seconds
@@ -349,10 +373,26 @@ def test_a_refusal_by_something_in_between_is_one_too(content: bytes) -> None:
     assert caught.value.problem.status == 502
 
 
+def test_the_status_is_that_of_the_reply_whatever_its_body_says() -> None:
+    with pytest.raises(RequestRefused) as caught:
+        answering(httpx.Response(502, json={"status": 404, "detail": "upstream"})).score([])
+    assert (caught.value.status, caught.value.problem.detail) == (502, "upstream")
+
+
+def test_a_redirection_is_not_followed_but_named() -> None:
+    reply = httpx.Response(307, headers={"location": "https://judge/score"})
+    with pytest.raises(RequestRefused, match="307 redirected to https://judge/score: give that address"):
+        answering(reply).score([])
+
+
 @pytest.mark.parametrize(
     "reply",
     [
         httpx.Response(200, content=b"<html>hello</html>"),
+        httpx.Response(200, content=b"\xff\xfe"),
+        httpx.Response(200, content=b""),
+        httpx.Response(200, content=b"[" * 100_000),
+        httpx.Response(200, json=None),
         httpx.Response(200, json={"results": []}),
         httpx.Response(200, json=FakeService().response([])),
         httpx.Response(200, json=FakeService().response([FakeService.result(1, {"completion": ""})])),
@@ -382,11 +422,20 @@ def test_no_reply_is_told_with_the_address(error: httpx.TransportError) -> None:
     assert isinstance(caught.value, ServiceError)
 
 
-def test_an_address_that_is_none_cannot_be_reached() -> None:
+def test_where_nobody_listens_nothing_is_reached() -> None:
     with pytest.raises(ServiceUnreachable):
         Client("http://127.0.0.1:1", timeout_s=2, retries=0).score([])
-    with pytest.raises(ServiceUnreachable):
-        Client("ftp://judge").score([])
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://judge", "http://", "http://h:port", "http://h:99999", "http://[::1", "http://a b", "::1:8000"],
+)
+def test_what_is_no_address_is_said_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="is no address of a service"):
+        Client(url)
+    with pytest.raises(ValueError, match="is no address of a service"):
+        AsyncClient(f"http://judge:8000,{url}")
 
 
 def test_a_deadline_leaves_time_for_the_way() -> None:

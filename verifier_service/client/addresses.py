@@ -3,7 +3,10 @@
 import os
 from dataclasses import dataclass
 
+import httpx
+
 URL_VARIABLE, KEY_VARIABLE = "VERIFIER_URL", "VERIFIER_API_KEY"
+LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ def base_url(url: str | None) -> str:
 
 
 def addresses(url: str | None) -> tuple[Address, ...]:
-    """Each of the addresses, separated by commas, once."""
+    """Each of the addresses, separated by commas, once. Raises ValueError for what is none."""
     found = dict.fromkeys(address(part) for part in given(url).split(",") if part.strip())
     return tuple(found)
 
@@ -40,4 +43,17 @@ def address(text: str) -> Address:
     found, _, query = text.strip().partition("?")
     if "://" not in found:
         found = f"http://{found}"
-    return Address(found.rstrip("/").removesuffix("/score").rstrip("/"), query)
+    base = found.rstrip("/").removesuffix("/score").rstrip("/")
+    _check(base)
+    return Address(base, query)
+
+
+def _check(base: str) -> None:
+    """Raises ValueError where no request could go there: better now than at every call."""
+    try:
+        read = httpx.URL(base)
+    except httpx.InvalidURL as fault:
+        raise ValueError(f"{base!r} is no address of a service: {fault}") from None
+    known = read.scheme in ("http", "https") and read.host and (read.port or 1) <= LAST_PORT
+    if not known or len(base.split()) != 1:
+        raise ValueError(f"{base!r} is no address of a service, such as http://HOST:8000")

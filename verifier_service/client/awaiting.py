@@ -18,6 +18,7 @@ from verifier_service.conversation import (
     ProfileArgument,
     RulesArgument,
     envelope_of,
+    joined,
 )
 from verifier_service.schema import GoldsResponse, Info, ScoreResponse
 
@@ -70,15 +71,19 @@ class AsyncClient(Core):
     ) -> ScoreResponse:
         """As `Client.score`."""
         envelope = envelope_of(profile, rules, deadline_s, explain, echo_info)
-        return await self._hold(self._conversations.scoring(items, envelope, request_id))
+        return joined(
+            await self._hold_all(
+                self._conversations.scoring(items, envelope, request_id, len(self.addresses))
+            )
+        )
 
     async def check_golds(self, golds: Sequence[Any], *, request_id: str | None = None) -> GoldsResponse:
         """As `Client.check_golds`."""
-        return await self._hold(self._conversations.checking(golds, request_id))
+        return await self._hold(self._conversations.checking(golds, request_id), self._courier().end())
 
     async def info(self) -> Info:
         """As `Client.info`."""
-        return await self._hold(self._conversations.asking())
+        return await self._hold(self._conversations.asking(), self._courier().end())
 
     async def aclose(self) -> None:
         kept = self._sessions.get(asyncio.get_running_loop(), {}).get(os.getpid())
@@ -93,14 +98,31 @@ class AsyncClient(Core):
     ) -> None:
         await self.aclose()
 
-    async def _hold(self, conversation: Conversation[_ResultT]) -> _ResultT:
-        with closing(self._courier().carry(conversation)) as journey:
+    async def _hold_all(self, conversations: list[Conversation[_ResultT]]) -> list[_ResultT]:
+        ends = self._courier().end()
+        if len(conversations) == 1:
+            return [await self._hold(conversations[0], ends)]
+        turns = asyncio.Semaphore(self._parts_at_once)
+
+        async def hold(conversation: Conversation[_ResultT]) -> _ResultT:
+            async with turns:
+                return await self._hold(conversation, ends)
+
+        tasks = [asyncio.ensure_future(hold(one)) for one in conversations]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _hold(self, conversation: Conversation[_ResultT], ends: float) -> _ResultT:
+        with closing(self._courier().carry(conversation, ends)) as journey:
             try:
                 step = next(journey)
                 while True:
                     try:
                         reply = await self._do(step)
-                    except (httpx.TransportError, httpx.InvalidURL) as error:
+                    except (httpx.RequestError, httpx.InvalidURL) as error:
                         step = journey.throw(error)
                     else:
                         step = journey.send(reply)
@@ -113,7 +135,13 @@ class AsyncClient(Core):
             await asyncio.sleep(step.seconds)
             return None
         session = await self._session()
-        return await session.send(self._request(session, step))
+        request = self._request(session, step)
+        try:
+            # Of the whole exchange: a timeout of httpx counts for each read anew.
+            async with asyncio.timeout(step.timeout_s):
+                return await session.send(request)
+        except TimeoutError:
+            raise httpx.ReadTimeout(f"not done within {step.timeout_s:.1f} s", request=request) from None
 
     async def _session(self) -> httpx.AsyncClient:
         here = self._sessions.setdefault(asyncio.get_running_loop(), {})

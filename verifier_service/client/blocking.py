@@ -4,19 +4,23 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
+from verifier_service.client.clocked import clocked
 from verifier_service.client.core import Core
 from verifier_service.client.courier import Pause, Step
+from verifier_service.client.threads import in_threads
 from verifier_service.conversation import (
     Conversation,
     Items,
     ProfileArgument,
     RulesArgument,
     envelope_of,
+    joined,
 )
 from verifier_service.schema import GoldsResponse, Info, ScoreResponse
 
@@ -78,15 +82,17 @@ class Client(Core):
         judged is a result without a verdict.
         """
         envelope = envelope_of(profile, rules, deadline_s, explain, echo_info)
-        return self._hold(self._conversations.scoring(items, envelope, request_id))
+        return joined(
+            self._hold_all(self._conversations.scoring(items, envelope, request_id, len(self.addresses)))
+        )
 
     def check_golds(self, golds: Sequence[Any], *, request_id: str | None = None) -> GoldsResponse:
         """Which golds can be judged. Golds are bare, `schema.GoldQuery`, or mappings of that shape."""
-        return self._hold(self._conversations.checking(golds, request_id))
+        return self._hold(self._conversations.checking(golds, request_id), self._courier().end())
 
     def info(self) -> Info:
         """Version, engine, limits and profiles of the service."""
-        return self._hold(self._conversations.asking())
+        return self._hold(self._conversations.asking(), self._courier().end())
 
     def close(self) -> None:
         session = self._sessions.pop(os.getpid(), None)
@@ -101,14 +107,20 @@ class Client(Core):
     ) -> None:
         self.close()
 
-    def _hold(self, conversation: Conversation[_ResultT]) -> _ResultT:
-        with closing(self._courier().carry(conversation)) as journey:
+    def _hold_all(self, conversations: list[Conversation[_ResultT]]) -> list[_ResultT]:
+        ends = self._courier().end()
+        if len(conversations) == 1:
+            return [self._hold(conversations[0], ends)]
+        return in_threads([partial(self._hold, one, ends) for one in conversations], self._parts_at_once)
+
+    def _hold(self, conversation: Conversation[_ResultT], ends: float) -> _ResultT:
+        with closing(self._courier().carry(conversation, ends)) as journey:
             try:
                 step = next(journey)
                 while True:
                     try:
                         reply = self._do(step)
-                    except (httpx.TransportError, httpx.InvalidURL) as error:
+                    except (httpx.RequestError, httpx.InvalidURL) as error:
                         step = journey.throw(error)
                     else:
                         step = journey.send(reply)
@@ -126,5 +138,5 @@ class Client(Core):
     def _session(self) -> httpx.Client:
         session = self._sessions.get(os.getpid())
         if session is None:
-            session = self._sessions.setdefault(os.getpid(), httpx.Client(**self._options()))
+            session = self._sessions.setdefault(os.getpid(), clocked(httpx.Client(**self._options())))
         return session

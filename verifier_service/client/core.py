@@ -16,6 +16,10 @@ CONNECT_S = 5.0
 KEEPALIVE_S = 30.0
 # Single calls of many rollouts at once; beyond it they wait for one another, not for file descriptors.
 MOST_CONNECTIONS, IDLE_CONNECTIONS = 512, 128
+# Of the time of a request, what may pass before there is a connection for it.
+SHARE_BEFORE = 0.9
+# Parts of one batch under way at the same time, at each server: one is judged while the next is sent.
+PARTS_AT_ONCE = 2
 
 SessionT = TypeVar("SessionT", httpx.Client, httpx.AsyncClient)
 
@@ -37,7 +41,8 @@ class Core:
         self.addresses = addresses(url)
         self.url = ",".join(address.base for address in self.addresses)
         self.patience = Patience(timeout_s, retries, total_s)
-        self._key = api_key if api_key is not None else os.environ.get(KEY_VARIABLE, "")
+        # Keys are often read from files, and end with a line break then, which no header takes.
+        self._key = (api_key if api_key is not None else os.environ.get(KEY_VARIABLE, "")).strip()
         self._trust_env = trust_env
         self._transport = transport
         self._conversations = Conversations()
@@ -67,6 +72,10 @@ class Core:
         self.__dict__.update(state)
         self._forget_process()
 
+    @property
+    def _parts_at_once(self) -> int:
+        return PARTS_AT_ONCE * len(self.addresses)
+
     def _forget_process(self) -> None:
         # By process: a child that was forked has no part in the calls, and the locks, of its parent.
         self._couriers: dict[int, Courier] = {}
@@ -89,5 +98,10 @@ class Core:
             step.url,
             content=call.content,
             headers=headers,
-            timeout=httpx.Timeout(step.timeout_s, connect=min(CONNECT_S, step.timeout_s)),
+            timeout=httpx.Timeout(
+                step.timeout_s,
+                # Sooner than all of it is over, so that they are told from a server that does not reply.
+                connect=min(CONNECT_S, SHARE_BEFORE * step.timeout_s),
+                pool=SHARE_BEFORE * step.timeout_s,
+            ),
         )

@@ -83,10 +83,13 @@ class Courier:
         self._clock = clock
         self._jitter = jitter
 
-    def carry(self, conversation: Conversation[_ResultT]) -> Journey[_ResultT]:
-        """Holds the conversation. Raises ServiceUnreachable, and what the conversation raises."""
+    def end(self) -> float:
+        """When a call that begins now has to be over."""
         total_s = self._patience.total_s
-        ends = math.inf if total_s is None else self._clock() + total_s
+        return math.inf if total_s is None else self._clock() + total_s
+
+    def carry(self, conversation: Conversation[_ResultT], ends: float) -> Journey[_ResultT]:
+        """Holds the conversation. Raises ServiceUnreachable, and what the conversation raises."""
         try:
             call = next(conversation)
             while True:
@@ -128,8 +131,10 @@ class Courier:
         timeout = min(usual, ends - self._clock())
         try:
             reply = yield Sending(call, server.address.url_of(call.path), timeout)
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            self.servers.failed(server)
+        except (httpx.RequestError, httpx.InvalidURL) as error:
+            # Too many calls of our own at once are no fault of the server.
+            if not isinstance(error, httpx.PoolTimeout):
+                self.servers.failed(server)
             words = str(error) or type(error).__name__
             several = len(self.servers.all) > 1 and isinstance(error, httpx.TimeoutException)
             return _Try(error=error, words=words, worth_another=several or _gone(error), server=server)

@@ -14,6 +14,8 @@ FIRST_REST_S, LONGEST_REST_S = 0.5, 5.0
 # A proxy answered, not the server behind it.
 GATEWAY_STATUSES = frozenset({502, 504})
 FULL_STATUSES = frozenset({429, 503})
+# Whatever a server says, it is tried again by then.
+LONGEST_FULL_S = 60.0
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +82,7 @@ class Servers:
             server.failures = 0
             server.rests_until = -math.inf
             if status in FULL_STATUSES:
-                server.full_until = self._clock() + (retry_after_s or 0.0)
+                server.full_until = self._clock() + min(retry_after_s or 0.0, LONGEST_FULL_S)
 
     def failed(self, server: Server) -> None:
         """No reply has come."""
