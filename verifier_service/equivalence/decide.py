@@ -16,7 +16,7 @@ from .kinds.dispatch import compare
 from .kinds.frame import Frame
 from .kinds.times import compare_times
 from .kinds.words import choice, family, same_text
-from .nodes import Fn, Mul, Node, Num, Rel, Seq, Sym, Trait, Words
+from .nodes import Fn, Mul, Neg, Node, Num, Rel, Seq, Sym, Trait, Words
 from .prompt import Facts, facts_of
 from .reading import Reading, plain_text, read
 from .rules import Rules
@@ -335,15 +335,15 @@ def _is_echo(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
         return False
     if not facts.may_hold(answer.tokens):
         return False
-    if answer.tokens in facts.formulas or answer.tree is None:
-        return answer.tokens in facts.formulas
+    if facts.has_formula(answer.tokens):
+        return True
+    if answer.tree is None:
+        return False
     key = answer.tree.key  # brackets do not make a copy an answer
     return all(key != tree.key for tree in gold.trees) and facts.has_formula_like(answer.tokens, answer.tree)
 
 
 def _is_bare_number(tree: Node | None) -> bool:
-    from .nodes import Neg
-
     return isinstance(tree, Num) or (isinstance(tree, Neg) and isinstance(tree.args[0], Num))
 
 

@@ -19,7 +19,7 @@ _PHRASE = re.compile(
     r"|(?<!of )the\s+(?:final\s+|correct\s+)?(?:answer|solution|result)s?\s+(?:is|are)\s+",
     re.IGNORECASE,
 )
-
+_ANNOUNCES = re.compile(r"answer|solution|result", re.IGNORECASE)
 
 PROSE_WORDS = 3  # around formulas, in a gold that is none itself
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\[a-zA-Z]+", re.DOTALL)
@@ -59,14 +59,14 @@ class PreparedGold:
 
 def answer_in(gold: str) -> str:
     """The answer that a worked gold holds: its last box, else what stands behind #### or an answer phrase."""
-    boxes = list(_BOX.finditer(gold))
+    boxes = list(_BOX.finditer(gold)) if "box" in gold else []
     for match in reversed(boxes[-64:]):
         closing = closing_brace(gold, match.end() - 1, len(gold))
         if closing > 0 and gold[match.end() : closing].strip():
             return gold[match.end() : closing]
     if "####" in gold:
         return gold.rpartition("####")[2]
-    phrases = list(_PHRASE.finditer(gold)) if len(gold) < 20_000 else []
+    phrases = list(_PHRASE.finditer(gold)) if len(gold) < 20_000 and _ANNOUNCES.search(gold) else []
     rest = gold[phrases[-1].end() :].removeprefix("}") if phrases else ""
     return rest if rest.strip(" .$") else gold
 
@@ -100,8 +100,12 @@ def prepare(gold: str, rules: Rules) -> PreparedGold:
 
 
 def _prepare(gold: str, gold_from: str) -> PreparedGold:
-    text = answer_in(gold) if gold_from == "auto" else gold
+    bare = INTEGER.fullmatch(gold)
+    text = answer_in(gold) if gold_from == "auto" and bare is None else gold
     main = read(text)
+    bare = bare or INTEGER.fullmatch(main.text)
+    if bare is not None:
+        return PreparedGold(text, (main,), "", None, (), "number", int(bare[bare.lastindex or 1]))
     if main.is_blank or is_placeholder(main.text):
         return _unverifiable(text, main, "the gold names no answer")
     if main.text.count(" ") >= 6 and is_prose(main.text):
@@ -115,9 +119,7 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
     kind = "choice" if option or options else _kind(main, tree)
     if kind == "words" and is_prose(main.text):
         return _unverifiable(text, main, "the gold is prose")
-    bare = INTEGER.fullmatch(main.text)
-    integer = int(bare[bare.lastindex or 1]) if bare else None
-    return PreparedGold(text, _readings(text, main), main.words, option, options, kind, integer)
+    return PreparedGold(text, _readings(text, main), main.words, option, options, kind)
 
 
 _remembered = lru_cache(maxsize=4096)(_prepare)

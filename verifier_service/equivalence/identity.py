@@ -59,18 +59,24 @@ def same_value(a: Node, b: Node, given: Assumptions = PLAIN) -> Same:
 
 
 def canonical(node: Node) -> tuple[object, ...]:
-    """A key in which sums and products forget their order."""
+    """A key in which sums and products forget their order. Kept on the node: it is asked for again and again."""
+    if node.canonical is None:
+        node.canonical = _canonical(node)
+    return node.canonical
+
+
+def _canonical(node: Node) -> tuple[object, ...]:
     if isinstance(node, BigOp):
         node = _with_plain_index(node)
-    keys = [canonical(arg) for arg in node.args]
-    if isinstance(node, (Add, Mul)):
-        flat: list[tuple[object, ...]] = []
-        name = type(node).__name__
-        for key in keys:
-            flat.extend(key[2:] if key[0] == name else (key,))  # type: ignore[arg-type]
-        flat.sort(key=repr)
-        return (name, None, *flat)
-    return (type(node).__name__, node.data(), *keys)
+    name = type(node).__name__
+    if not isinstance(node, (Add, Mul)):
+        return (name, node.data(), *map(canonical, node.args))
+    flat: list[tuple[object, ...]] = []
+    for arg in node.args:
+        key = canonical(arg)
+        flat.extend(key[2:] if key[0] == name else (key,))  # type: ignore[arg-type]
+    flat.sort(key=repr)
+    return (name, None, *flat)
 
 
 def _with_plain_index(node: BigOp) -> Node:

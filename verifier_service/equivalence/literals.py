@@ -26,6 +26,8 @@ def exact_decimal(digits: str) -> fmpq:
 
 def number(token: Token) -> Num:
     digits = token.value
+    if digits.isdecimal() and len(digits) <= MAX_DIGITS:  # a whole number, the commonest
+        return Num(fmpq(fmpz(digits)), None, len(digits.lstrip("0")) or 1)
     mantissa = digits.replace("E", "e").partition("e")[0]
     whole, point, decimals = mantissa.partition(".")
     significant = len((whole + decimals).lstrip("0")) or 1

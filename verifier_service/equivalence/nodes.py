@@ -37,18 +37,28 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class Node:
-    """Base of all nodes. free: names of free symbols. size: nodes plus digits. key: structural identity."""
+    """Base of all nodes. free: names of free symbols. size: nodes plus digits. key: structural identity.
+    canonical: for identity.canonical to keep its result."""
 
-    __slots__ = ("_key", "args", "depth", "free", "size", "traits")
+    __slots__ = ("_key", "args", "canonical", "depth", "free", "size", "traits")
 
     args: tuple["Node", ...]
     free: frozenset[str]
     traits: int
     size: int
     depth: int
+    canonical: tuple[object, ...] | None
 
     def __init__(self, args: tuple["Node", ...] = (), traits: int = 0, size: int = 1) -> None:
         self.args = args
+        self._key: tuple[object, ...] | None = None
+        self.canonical = None
+        if not args:  # most nodes are leaves
+            self.free = _NOTHING
+            self.traits = traits
+            self.size = size
+            self.depth = 1
+            return
         free = _NOTHING
         mask = traits
         depth = 0
@@ -65,7 +75,6 @@ class Node:
         self.depth = depth + 1
         if depth >= MAX_TREE_DEPTH:
             raise Refused("nested too deep")
-        self._key: tuple[object, ...] | None = None
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """What the prompt tells about its answer. Each fact is worked out on first use and once per prompt."""
 
 import re
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from .decision import Context
@@ -8,7 +9,7 @@ from .lexer import Refused, tokenize
 from .measures import measured, without_markup
 from .nodes import Node, Percent, Quantity, Trait
 from .reading import comparable, read
-from .text import clean
+from .text import clean, has_unicode_digits
 from .units import Unit, asks_percent, parse_unit, units_in_prompt
 
 MAX_PROMPT_CHARS = 20_000
@@ -57,12 +58,44 @@ _ANGLE = re.compile(
     r"angle|degree|\\circ|°|rotat|bearing|measure|\barc|latitude|inclin|argument", re.IGNORECASE
 )
 _HOW_MANY = re.compile(r"\bhow many\s+(?:more\s+|other\s+)?([a-z]+)", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"[0-9]+")
 _BRACKETS = frozenset("()[]{}*")  # and the product sign, which brackets may stand for
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
 _MARKED = Trait.STRUCTURE | Trait.UNIT | Trait.PERCENT | Trait.DEGREE | Trait.PLUS_MINUS
+
+
+class _Digits:
+    """The digits that a text writes, for a cheap look at whether a formula can stand in it."""
+
+    def __init__(self, text: str) -> None:
+        self.unknown = has_unicode_digits(text)
+        self.written = "".join(_DIGITS.findall(text))  # separators of thousands fall out
+
+    def may_hold(self, numbers: list[str]) -> bool:
+        return self.unknown or all(number in self.written for number in numbers)
+
+
+def _digits_of(tokens: tuple[str, ...]) -> list[str]:
+    """The runs of digits in a formula's numbers, without leading zeros and bases, which a word may name."""
+    numbers = [token.partition("_")[0] for token in tokens if token[0].isdigit()]
+    return [run.lstrip("0") for number in numbers for run in _DIGITS.findall(number)]
+
+
+class _Formula:
+    """A formula of the prompt. It is tokenized on first use: most are never asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.digits = _Digits(text)
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...] | None:
+        try:
+            return comparable(tokenize(clean(self.text)).items)
+        except Refused:
+            return None
 
 
 class Facts:
@@ -71,7 +104,7 @@ class Facts:
     def __init__(self, context: Context) -> None:
         self.prompt = context.prompt[:MAX_PROMPT_CHARS]
         self.choices = context.choices
-        self.row = without_markup(context.unit).strip(" $")
+        self.row = without_markup(context.unit).strip(" $") if context.unit else ""
         self.row_percent = self.row in ("%", "\\%", "percent")
         self.row_unit = parse_unit(self.row) if self.row and not self.row_percent else None
 
@@ -149,18 +182,15 @@ class Facts:
         return frozenset(found)
 
     @cached_property
-    def _without_commas(self) -> str:
-        return self.prompt.replace(",", "")
+    def _numbers(self) -> _Digits:
+        return _Digits(self.prompt)
 
     def may_hold(self, tokens: tuple[str, ...]) -> bool:
         """Could a formula of these tokens stand in the prompt? False only where one of its numbers does not.
 
-        Cheap, and exact for prompts in ASCII: most right answers are no echo, and this says so without a parse.
+        Cheap: most right answers are no echo, and this says so before any formula is looked for.
         """
-        if not self.prompt.isascii():
-            return True
-        digits = (run for token in tokens if token[0].isdigit() for run in _DIGITS.findall(token))
-        return all(run.lstrip("0") in self._without_commas for run in digits)
+        return self._numbers.may_hold(_digits_of(tokens))
 
     @cached_property
     def _mathematics(self) -> tuple[str, ...]:
@@ -168,33 +198,32 @@ class Facts:
             next(part for part in match.groups() if part is not None) for match in _MATH.finditer(self.prompt)
         )
 
-    @cached_property
-    def formulas(self) -> frozenset[tuple[str, ...]]:
-        """Token values of every formula of the prompt, in math mode and in plain text."""
-        return frozenset(self._formula_tokens)
+    def has_formula(self, tokens: tuple[str, ...]) -> bool:
+        """Do these very tokens stand in the prompt as a formula, in math mode or in plain text?"""
+        return any(found == tokens for found, _ in self._formulas_with(tokens))
 
     def has_formula_like(self, tokens: tuple[str, ...], tree: Node) -> bool:
         """Does the tree stand in the prompt but for brackets? Only formulas of the same other tokens are read."""
         bare = _without_brackets(tokens)
-        alike = (text for other, text in self._formula_tokens.items() if _without_brackets(other) == bare)
+        alike = (text for found, text in self._formulas_with(tokens) if _without_brackets(found) == bare)
         trees = (read(text).tree for text in alike)
         return any(found is not None and found.key == tree.key for found in trees)
 
+    def _formulas_with(self, tokens: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Token values and text of the formulas that hold all numbers of `tokens`: others need no reading."""
+        wanted = _digits_of(tokens)
+        for formula in self._formulas:
+            if formula.digits.may_hold(wanted) and (found := formula.tokens) is not None:
+                yield found, formula.text
+
     @cached_property
-    def _formula_tokens(self) -> dict[tuple[str, ...], str]:
+    def _formulas(self) -> tuple[_Formula, ...]:
         texts: list[str] = list(self._mathematics)
         plain = _MATH.sub(" ; ", self.prompt)
         texts += [match.group() for match in _PLAIN_FORMULA.finditer(plain)]
         if not self._mathematics:
             texts.append(plain)
-        found: dict[tuple[str, ...], str] = {}
-        for text in texts[:MAX_FORMULAS]:
-            for piece in _pieces(text):
-                try:
-                    found[comparable(tokenize(clean(piece)).items)] = piece
-                except Refused:
-                    continue
-        return found
+        return tuple(_Formula(piece) for text in texts[:MAX_FORMULAS] for piece in _pieces(text))
 
 
 def _without_brackets(tokens: tuple[str, ...]) -> tuple[str, ...]:

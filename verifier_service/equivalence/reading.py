@@ -1,11 +1,12 @@
 """Text -> Reading: the tokens for text equality, the tree where it is mathematics, the words where it is not."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from .kinds.words import canonical_text
 from .lexer import Refused, Token, tokenize
+from .literals import number, signed
 from .measures import without_markup
 from .nodes import Node
 from .parser import Parser
@@ -14,8 +15,7 @@ from .text import clean
 MAX_CACHED_CHARS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """One reading of one text.
 
     text: clean.  tokens: its token values, braces around single tokens dropped: equal tokens are equal text.
@@ -44,6 +44,8 @@ def read(text: str, *, group_commas: bool = True) -> Reading:
 
 def _read(text: str, group_commas: bool) -> Reading:
     text = clean(text)
+    if (plain := _plain_decimal(text)) is not None:
+        return plain
     try:
         tokens, grouped = tokenize(text, group_commas=group_commas)
     except Refused as refusal:
@@ -60,6 +62,21 @@ def _read(text: str, group_commas: bool) -> Reading:
 
 
 _cached = lru_cache(maxsize=8192)(_read)
+
+_DECIMAL = re.compile(r"([-+]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
+_MAX_DECIMAL_CHARS = 40
+
+
+def _plain_decimal(text: str) -> Reading | None:
+    """The commonest text of all, a bare number, needs no lexer and no parser to be read as they would."""
+    bare = _DECIMAL.fullmatch(text) if len(text) <= _MAX_DECIMAL_CHARS else None
+    if bare is None:
+        return None
+    sign, digits = bare.groups()
+    tree: Node = number(Token("n", digits, 0, len(digits)))
+    value = _plain_number(digits)
+    values = (sign, value) if sign else (value,)
+    return Reading(text, values, signed(tree) if sign == "-" else tree, "", "", False)
 
 
 def words_of(text: str) -> str:

@@ -70,23 +70,40 @@ def _ascii_mathematics(text: str) -> str:
     return text.translate(_TABLE)
 
 
+def has_unicode_digits(text: str) -> bool:
+    """Does the text write digits that clean-up alone makes ASCII: ３, ², ½, ∛?"""
+    return not text.isascii() and any(char.isnumeric() or char in "∛∜" for char in _COMPATIBLE.findall(text))
+
+
 _PAIRS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"), ("`", "`"), ("__", "__"))
+_PAIRED = frozenset("$\\*`_")  # what a pair begins with
 _SPACES = ("\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad")
 
 
 def _strip_once(text: str) -> str:
     text = text.strip(" \t\r\n~\f\v")
+    if "\\" in text:
+        text = _without_outer_spaces(text)
+    if text[:1] in _PAIRED:
+        for opening, closing in _PAIRS:
+            if (
+                len(text) > len(opening) + len(closing)
+                and text.startswith(opening)
+                and text.endswith(closing)
+            ):
+                inner = text[len(opening) : -len(closing)]
+                if opening not in inner and closing not in inner:
+                    return inner
+    return text[:-1] if text.endswith(".") and not text.endswith("..") else text
+
+
+def _without_outer_spaces(text: str) -> str:
     for space in _SPACES:
         if text.startswith(space) and not text[len(space) :][:1].isalpha():
             text = text[len(space) :]
         if text.endswith(space) and not text.endswith("\\" + space):
             text = text[: -len(space)]
-    for opening, closing in _PAIRS:
-        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
-            inner = text[len(opening) : -len(closing)]
-            if opening not in inner and closing not in inner:
-                return inner
-    return text[:-1] if text.endswith(".") and not text.endswith("..") else text
+    return text
 
 
 def strip_wrappers(text: str) -> str:

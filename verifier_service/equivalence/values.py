@@ -4,9 +4,6 @@ Exact big-number code stalls or aborts the process on 7^(10^10), while a ball of
 bounds, beyond which an exact value becomes a ball.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from flint import acb, arb, ctx, fmpq
 
 Value = fmpq | arb | acb
@@ -20,15 +17,20 @@ class Undefined(ArithmeticError):
     """Some sub-expression has no value here: a division by zero, a root of a negative number."""
 
 
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Working precision of all balls inside the block."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+class precision:  # noqa: N801 - reads as the verb of a with statement
+    """Working precision of all balls inside the block. A class: a generator would cost as much as the evaluation."""
+
+    __slots__ = ("before", "bits")
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __enter__(self) -> None:
+        self.before = ctx.prec
+        ctx.prec = self.bits
+
+    def __exit__(self, *fault: object) -> None:
+        ctx.prec = self.before
 
 
 def ball(value: Value) -> arb | acb:

@@ -52,7 +52,12 @@ def compare(gold: Node, answer: Node, frame: Frame) -> Decision:
     return decision
 
 
+_NO_PLAIN_VALUE = Trait.STRUCTURE | Trait.PLUS_MINUS
+
+
 def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
+    if not (gold.traits | answer.traits) & _NO_PLAIN_VALUE and not (is_residue(gold) or is_residue(answer)):
+        return compare_values(gold, answer, frame)  # the commonest, and none of what follows
     if isinstance(gold, Words) or isinstance(answer, Words):
         return _words(gold, answer)
     if isinstance(gold, Cases) or isinstance(answer, Cases):

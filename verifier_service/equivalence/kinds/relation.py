@@ -109,7 +109,7 @@ def _asked_expression(node: Node, frame: Frame) -> bool:
     """a + b = 7 where the prompt asks for a + b."""
     if not node.free or isinstance(node, Rel):
         return False
-    return comparable_text(frame.answer_text.partition("=")[0]) in frame.facts.formulas
+    return frame.facts.has_formula(comparable_text(frame.answer_text.partition("=")[0]))
 
 
 # -- comparisons
