@@ -1,5 +1,6 @@
 """compose.yaml, built and started for real: what it serves, and what it may not do."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,23 @@ PROJECT = "verifier-compose-test"
 def compose(engine: None, root: Path) -> Iterator[Compose]:
     with running(Compose(root, PROJECT, (root / "compose.yaml",), free_port())) as project:
         yield project
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "compose.scale.yaml"])
+def test_what_watches_it_is_described_soundly(engine: None, root: Path, file: str) -> None:
+    """Prometheus and Grafana come from registries, so that here their description alone is checked."""
+    project = Compose(root, PROJECT, (root / file,), free_port())
+    services = project("--profile", "observe", "config", "--services").stdout.split()
+    assert {"prometheus", "grafana", "verifier"} <= set(services)
+    assert not {"prometheus", "grafana"} & set(project("config", "--services").stdout.split())
+    described = json.loads(project("--profile", "observe", "config", "--format", "json").stdout)["services"]
+    for name in ("prometheus", "grafana"):
+        assert all(port["host_ip"] == "127.0.0.1" for port in described[name]["ports"])
+        mounted = [
+            Path(volume["source"]) for volume in described[name]["volumes"] if volume["type"] == "bind"
+        ]
+        assert mounted
+        assert all(source.exists() for source in mounted)
 
 
 def test_it_answers_ready_once_it_is_healthy(compose: Compose) -> None:
