@@ -155,10 +155,14 @@ def near_miss(text: str, rng: Random) -> tuple[str, str] | None:
 
 _UNCERTAIN = re.compile(
     r"(?<![\d.])0(?![\d.])\s*(?:\\cdot|\\times|[a-zA-Z(])"
-    r"|\\(?:Rightarrow|text\{ ?or|lfloor|lceil)|:|\bor\b|\\approx|≈"
+    r"|\\(?:Rightarrow|text\{ ?or|lfloor|lceil)|:|\bor\b|\\approx|≈|\\begin\{aligned|\\end\{\w+\}[^=]{0,60}="
+)
+# Sentences work an answer out: a slip on the way there is no other answer.
+_SENTENCES = re.compile(
+    r"(?<![\\A-Za-z])(?:yes|no|so|thus|therefore|hence|have|(?:is|are)\s)(?![A-Za-z])", re.IGNORECASE
 )
 
 
 def _is_certain(text: str) -> bool:
     """No factor of nothing, no choice of names, no second form of the same answer that could stand alone."""
-    return not _UNCERTAIN.search(text)
+    return not _UNCERTAIN.search(text) and not _SENTENCES.search(text)

@@ -6,7 +6,8 @@ from .numerals import number_words, scale_word
 RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=", "<>": "!=", "le": "<=",
     "ge": ">=", "ne": "!=", "approx": "~", "sim": "sim", "equiv": "==", "in": "in", "notin": "notin", "cong": "~",
-    "subset": "subset", "subseteq": "subset", "to": "->", "->": "->", "propto": "propto", "ni": "ni",
+    "subset": "subset", "subseteq": "subset", "to": "->", "->": "->", "propto": "propto", "ni": "ni", "perp": "perp",
+    "parallel": "parallel",
 }  # fmt: skip
 SET_OPS = {"cup": "union", "cap": "intersection", "setminus": "difference"}
 AND_WORDS = frozenset({"and", "und", "et", "y", "e", "и", "和", "与", "及", "&", "land"})

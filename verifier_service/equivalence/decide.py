@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import NoneType
 
+from .conclusion import concluded, yes_or_no
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
 from .gold import INTEGER, PreparedGold, final_statement, prepare
 from .identity import Assumptions
@@ -151,7 +152,9 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
         bare = INTEGER.fullmatch(text)
         if bare is not None:
             return _integers(gold, text, int(bare[bare.lastindex or 1]))
-    answer = read(final_statement(text))
+    answer = read(yes_or_no(text) or final_statement(text))
+    if answer.tree is None and " " in text and (conclusion := concluded(text)):
+        answer = read(conclusion)
     if answer.is_blank:
         return no_answer("the box is blank")
     if any(answer.tokens == reading.tokens for reading in gold.readings):

@@ -1,12 +1,15 @@
 """\\begin ... \\end: matrices, piecewise functions, aligned material."""
 
+from .connectives import RELATIONS
 from .cursor import RELATION, Cursor
-from .lexer import Refused
+from .lexer import Refused, Token
 from .names import ALIGNED, MATRICES
 from .nodes import Cases, Fn, Matrix, Node, Rel, Seq, Words
 
 
 def environment(p: Cursor, name: str) -> Node:
+    if name in ALIGNED:
+        _join_lines(p)
     rows: list[list[Node]] = [[]]
     while True:
         token = p.peek()
@@ -37,6 +40,29 @@ def environment(p: Cursor, name: str) -> Node:
     if name in ("vmatrix", "Vmatrix"):
         return Fn("det", _matrix(table))
     raise Refused(f"unknown environment {name}")
+
+
+def _join_lines(p: Cursor) -> None:
+    """In aligned material & marks a place, not a cell, and a line that opens with a relation goes on with the last."""
+    depth, at = 0, p.at
+    kept: list[Token] = []
+    while at < p.last and not (depth == 0 and p.tokens[at].kind == "end"):
+        token = p.tokens[at]
+        depth += (token.kind == "begin") - (token.kind == "end")
+        at += 1
+        if depth == 0 and token.kind == "o":
+            if token.value == "&":
+                continue
+            if token.value == "\\\\" and _opens_with_relation(p.tokens[at : at + 2]):
+                continue
+        kept.append(token)
+    p.tokens[p.at : at] = kept
+    p.last = len(p.tokens)
+
+
+def _opens_with_relation(line: list[Token]) -> bool:
+    first = next((token for token in line if token.value != "&"), None)
+    return first is not None and first.kind in "oc" and first.value in RELATIONS
 
 
 def _cell(p: Cursor, name: str) -> Node:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .conclusion import concluded, gives_one_of_many, yes_or_no
 from .dates import parse_date, parse_time
 from .kinds.dispatch import kind_of
 from .kinds.words import Choice, choice, choice_letters, is_placeholder, is_prose
@@ -100,16 +101,25 @@ def prepare(gold: str, rules: Rules) -> PreparedGold:
 
 
 def _prepare(gold: str, gold_from: str) -> PreparedGold:
-    bare = INTEGER.fullmatch(gold)
-    text = answer_in(gold) if gold_from == "auto" and bare is None else gold
+    if gold_from != "auto" or INTEGER.fullmatch(gold) is not None:
+        return _as_whole(gold)
+    text = answer_in(gold)
+    prepared = _as_whole(yes_or_no(text) or text)
+    if prepared.problem and (conclusion := concluded(prepared.text)):
+        found = _as_whole(conclusion)
+        return prepared if found.problem else found
+    return prepared
+
+
+def _as_whole(text: str) -> PreparedGold:
     main = read(text)
-    bare = bare or INTEGER.fullmatch(main.text)
+    bare = INTEGER.fullmatch(text) or INTEGER.fullmatch(main.text)
     if bare is not None:
         return PreparedGold(text, (main,), "", None, (), "number", int(bare[bare.lastindex or 1]))
     if main.is_blank or is_placeholder(main.text):
         return _unverifiable(text, main, "the gold names no answer")
     if main.text.count(" ") >= 6 and is_prose(main.text):
-        return _unverifiable(text, main, "the gold is prose")
+        return _unverifiable(text, main, _why_prose(text))
     plain = plain_text(main.text)
     option = _option(plain)
     options = () if _SMALL_LETTER.search(plain) else choice_letters(plain) or ()
@@ -118,7 +128,7 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
     tree = tree_of_words(main.words) if main.words else None
     kind = "choice" if option or options else _kind(main, tree)
     if kind == "words" and is_prose(main.text):
-        return _unverifiable(text, main, "the gold is prose")
+        return _unverifiable(text, main, _why_prose(text))
     return PreparedGold(text, _readings(text, main), main.words, option, options, kind)
 
 
@@ -147,17 +157,21 @@ def _unverifiable(text: str, main: Reading, problem: str) -> PreparedGold:
     return PreparedGold(text, (main,), "", None, (), "none", problem=problem)
 
 
+def _why_prose(text: str) -> str:
+    return "the gold is one of many right answers" if gives_one_of_many(text) else "the gold is prose"
+
+
 def _unparsed(text: str, main: Reading) -> PreparedGold:
     """No formula of ours: short words are compared as text, prose is not judged, the rest is for sympy."""
     if is_prose(main.text):
-        return _unverifiable(text, main, "the gold is prose")
+        return _unverifiable(text, main, _why_prose(text))
     plain = plain_text(main.text)
     if len(plain) < 60 and (parse_date(plain) is not None or parse_time(plain) is not None):
         return PreparedGold(text, (main,), main.words, None, (), "time")
     if main.words and _mostly_letters(main.words):
         return PreparedGold(text, (main,), main.words, None, (), "words")
     if len(_WORD.findall(_FORMULA.sub(" ", text))) >= PROSE_WORDS:
-        return _unverifiable(text, main, "the gold is prose")
+        return _unverifiable(text, main, _why_prose(text))
     problem = f"the gold cannot be read: {main.refusal}"
     return PreparedGold(text, (main,), "", None, (), "unread", problem=problem, needs_sympy=True)
 

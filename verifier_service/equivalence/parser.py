@@ -4,8 +4,6 @@ Levels of binding, loosest first: list separators, relations, set operations, ra
 (a product may be written by putting factors side by side), signs, powers, postfix marks.
 """
 
-from flint import fmpq
-
 from .atoms import read_atom
 from .connectives import (
     AND_WORDS,
@@ -26,7 +24,7 @@ from .connectives import (
 from .cursor import CLOSERS, MAX_DEPTH, PRODUCT, RATIO, RELATION, SET, SIGN, SUM, Cursor
 from .lexer import Refused, Token
 from .literals import exact_decimal, product, signed
-from .measures import measured, without_markup
+from .measures import in_two_units, measured, sides, without_markup
 from .names import ATOM_COMMANDS, FUNCTION_NAMES, NAMED_CONSTANTS
 from .nodes import (
     Add,
@@ -49,7 +47,7 @@ from .nodes import (
     Trait,
     Words,
 )
-from .units import convertible, currency_symbol, parse_unit
+from .units import currency_symbol, parse_unit
 
 
 class Parser(Cursor):
@@ -393,6 +391,8 @@ class Parser(Cursor):
         lower = value.lower()
         if lower in JOINING:
             return True
+        if value == "by":
+            return self._after_number() and self.at + 1 < self.last and self.tokens[self.at + 1].kind == "n"
         if len(value) <= 3:
             return parse_unit(value) is not None and not value.isupper() and self._after_number()
         return True
@@ -438,8 +438,11 @@ class Parser(Cursor):
             self.at += 1
             return Ratio((left, self.expression(RATIO + 1)))
         end = self._item_end()
+        measures = sides(self, left, end)
+        if measures is not None:
+            return measures
         text = without_markup(self.source[token.start : self.tokens[end - 1].end])
-        compound = self._compound(left, end)
+        compound = in_two_units(self, left, end)
         if compound is not None:
             return compound
         if text.lower() in PERCENT_WORDS:
@@ -454,25 +457,6 @@ class Parser(Cursor):
             self.at = end
             return Quantity(left, None, " ".join(words))
         raise Refused("words behind a value")
-
-    def _compound(self, left: Node, end: int) -> Node | None:
-        """2 hours 30 minutes: a value in two units, the second converted to the first."""
-        numbers = [
-            at
-            for at in range(self.at, end)
-            if self.tokens[at].kind == "n" and self.tokens[at - 1].value not in ("^", "{", "-", "/")
-        ]
-        if len(numbers) != 1 or numbers[0] in (self.at, end - 1):
-            return None
-        tokens, middle = self.tokens, numbers[0]
-        first = parse_unit(without_markup(self.source[tokens[self.at].start : tokens[middle - 1].end]))
-        second = parse_unit(without_markup(self.source[tokens[middle + 1].start : tokens[end - 1].end]))
-        factor = convertible(second, first) if first is not None and second is not None else None
-        if first is None or factor is None:
-            return None
-        self.at = end
-        rest = Num(exact_decimal(tokens[middle].value) * fmpq(factor.numerator, factor.denominator), None, 1)
-        return measured(Add((left, rest)), first)
 
     def _item_end(self) -> int:
         at = self.at

@@ -83,7 +83,7 @@ _SPACES = ("\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad")
 def _strip_once(text: str) -> str:
     text = text.strip(" \t\r\n~\f\v")
     if "\\" in text:
-        text = _without_outer_spaces(text)
+        text = without_outer_spaces(text)
     if text[:1] in _PAIRED:
         for opening, closing in _PAIRS:
             if (
@@ -97,7 +97,7 @@ def _strip_once(text: str) -> str:
     return text[:-1] if text.endswith(".") and not text.endswith("..") else text
 
 
-def _without_outer_spaces(text: str) -> str:
+def without_outer_spaces(text: str) -> str:
     for space in _SPACES:
         if text.startswith(space) and not text[len(space) :][:1].isalpha():
             text = text[len(space) :]

@@ -62,7 +62,7 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return _words(gold, answer)
     if isinstance(gold, Cases) or isinstance(answer, Cases):
         return compare_piecewise(gold, answer, frame)
-    gold, answer = _counting(gold, answer), _counting(answer, gold)
+    gold, answer = _counting(gold, answer), _measuring(_counting(answer, gold), gold)
     gold, answer = _as_vectors(_plainer(gold), _plainer(answer))
     if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
         return compare_matrices(gold, answer, frame)
@@ -72,6 +72,8 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         if gold.traits & Trait.PLUS_MINUS:
             return compare_collections(gold, answer, frame)
         return _equation_gold(gold, answer, frame)
+    if isinstance(gold, Rel) and isinstance(answer, Rel) and gold.ops == answer.ops and _goes_both_ways(gold):
+        return _either_way(gold, answer)
     if _are_real_sets(gold, answer):
         return _real_sets(gold, answer, frame)
     if isinstance(answer, Rel) and not isinstance(gold, Seq) and named_values(gold) is None:
@@ -93,6 +95,16 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
     return compare_values(gold, answer, frame)
 
 
+def _goes_both_ways(relation: Rel) -> bool:
+    """a is at a right angle to b as b is to a."""
+    return relation.ops in (("perp",), ("parallel",))
+
+
+def _either_way(gold: Rel, answer: Rel) -> Decision:
+    same = {canonical(arg) for arg in gold.args} == {canonical(arg) for arg in answer.args}
+    return correct("exact", "the same relation") if same else incorrect("exact", "between others")
+
+
 def _counting(node: Node, other: Node) -> Node:
     """C(14, 3) beside a plain value is a binomial; beside a point it is a point of that name."""
     if not isinstance(node, Mul) or len(node.args) != 2 or other.has(Trait.STRUCTURE):
@@ -100,6 +112,18 @@ def _counting(node: Node, other: Node) -> Node:
     head, pair = node.args
     if isinstance(head, Sym) and head.name in _COUNTS and isinstance(pair, Seq) and len(pair.args) == 2:
         return Fn(_COUNTS[head.name], *pair.args)
+    return node
+
+
+def _measuring(node: Node, gold: Node) -> Node:
+    """10 x 18 beside a gold of two measures is no product."""
+    if (
+        isinstance(gold, Seq)
+        and gold.joint == "by"
+        and isinstance(node, Mul)
+        and len(node.args) == len(gold.args)
+    ):
+        return Seq(node.args, joint="by")
     return node
 
 
