@@ -102,7 +102,8 @@ def test_a_kl_in_the_reward_makes_unlikely_answers_worse() -> None:
     words = ["kl.beta=0.5", "kl.place=reward", "kl.estimator=k1", "reference.update=fixed"]
     config = config_of(*words)
     policy = Policy(tiny_model(), config)
-    policy.reference = tiny_model(1)
+    reference: Any = policy.reference
+    reference.load_state_dict(tiny_model(1).state_dict())
     equal = learn_from(drawn("rrrr", "wwww"), policy, config)
     # Equal rewards, unequal distance to the reference: the group has something to learn after all.
     assert equal.live_P.all()

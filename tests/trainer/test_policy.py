@@ -10,7 +10,8 @@ from torch import Tensor  # noqa: E402
 from grpo_trainer.batches import Sequences  # noqa: E402
 from grpo_trainer.config import OptimizerConfig, TrainConfig  # noqa: E402
 from grpo_trainer.loading import load_config  # noqa: E402
-from grpo_trainer.policy import Experience, Policy, PolicyError, learning_rate  # noqa: E402
+from grpo_trainer.policy import Experience, Policy, learning_rate  # noqa: E402
+from grpo_trainer.scorer import PolicyError  # noqa: E402
 from tests.trainer.tiny_models import tiny_model  # noqa: E402
 
 ANSWERS = 16
@@ -168,11 +169,11 @@ def test_the_reference_is_replaced_every_so_many_steps() -> None:
     words = ["kl.beta=0.1", "reference.update=replace", "reference.every=4"]
     policy = Policy(tiny_model(), config_of(*words))
     some = sequences()
-    policy.update(experience(policy, ref_BT=policy.logprobs(some, reference=True)), range(ANSWERS), 1)
+    policy.update(experience(policy, ref_BT=policy.reference_logprobs(some)), range(ANSWERS), 1)
     assert not policy.move_reference(1, 3)
-    assert not torch.equal(policy.logprobs(some), policy.logprobs(some, reference=True))
+    assert not torch.equal(policy.logprobs(some), policy.reference_logprobs(some))
     assert policy.move_reference(4, 4)
-    assert torch.equal(policy.logprobs(some), policy.logprobs(some, reference=True))
+    assert torch.equal(policy.logprobs(some), policy.reference_logprobs(some))
     assert policy.move_reference(5, 8)
     assert not policy.move_reference(5, 7)
 
@@ -181,7 +182,7 @@ def test_the_reference_follows_by_its_share() -> None:
     words = ["kl.beta=0.1", "reference.update=ema", "reference.every=1", "reference.alpha=0.25"]
     policy = Policy(tiny_model(), config_of(*words))
     start = next(policy.model.parameters()).detach().clone()
-    ref_BT = policy.logprobs(sequences(), reference=True)
+    ref_BT = policy.reference_logprobs(sequences())
     policy.update(experience(policy, ref_BT=ref_BT), range(ANSWERS), 1)
     policy.move_reference(1, 1)
     reference: Any = policy.reference
@@ -193,7 +194,7 @@ def test_without_kl_there_is_no_reference_in_memory() -> None:
     policy = Policy(tiny_model(), config_of())
     assert policy.reference is None
     with pytest.raises(PolicyError, match="keeps no reference"):
-        policy.logprobs(sequences(), reference=True)
+        policy.reference_logprobs(sequences())
 
 
 def test_a_model_that_changes_its_logits_after_the_head_is_refused() -> None:

@@ -2,19 +2,31 @@
 
 The order of the data, the seeds of sampling and the learning rate are functions of two numbers, the step and
 the position in the data; so those two, the weights, the optimizer and the reference are all that is kept.
+
+Every process writes its own shards (torch.distributed.checkpoint), so nothing has to fit into one of them to
+go on; any number of processes can. The folder for transformers holds whole weights, adapters merged.
 """
 
 import json
 import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.distributed.checkpoint.filesystem import FileSystemReader
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 
 from grpo_trainer.policy import Policy
+from grpo_trainer.ranks import ALONE, Ranks
+from grpo_trainer.weights import checkpoint_name
 
-STATE, TENSORS, PREFIX = "state.json", "trainer.pt", "step-"
+STATE, SHARDS, PREFIX = "state.json", "shards", "step-"
 
 
 class CheckpointError(ValueError):
@@ -23,36 +35,45 @@ class CheckpointError(ValueError):
 
 @dataclass(slots=True)
 class State:
-    """step: updates done.  position: questions asked.  engine: of the verifier, None before its first reply."""
+    """step: updates done.  position: questions asked.  engine: of the verifier, None before its first reply.
+    reference: whether the run keeps a reference model that moves or has a precision of its own."""
 
     step: int = 0
     position: int = 0
     engine: str | None = None
     profile_hash: str | None = None
+    reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The checkpoints of one run. keep: how many stay."""
+    """The checkpoints of one run, in a folder that all its processes see. keep: how many stay."""
 
     folder: Path
     keep: int
+    ranks: Ranks = ALONE
 
     def save(self, policy: Policy, tokenizer: Any, state: State) -> Path:
         """Writes a checkpoint; it has its name only once it is complete."""
         final = self.folder / f"{PREFIX}{state.step:06d}"
         partial = self.folder / f".{final.name}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        policy.model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-        reference = None if policy.reference is None else policy.reference.state_dict()
-        torch.save({"optimizer": policy.optimizer.state_dict(), "reference": reference}, partial / TENSORS)
-        (partial / STATE).write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
-        shutil.rmtree(final, ignore_errors=True)
-        partial.rename(final)
-        for old in self._all()[: -self.keep]:
-            shutil.rmtree(old)
+        if self.ranks.first:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+        self.ranks.wait()
+        with _alone_or_not():
+            save(tensors_of(policy), checkpoint_id=partial / SHARDS)
+        weights = gathered(policy)
+        if self.ranks.first:
+            policy.model.save_pretrained(partial, state_dict=weights)
+            tokenizer.save_pretrained(partial)
+            state.reference = policy.reference is not None
+            (partial / STATE).write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
+            shutil.rmtree(final, ignore_errors=True)
+            partial.rename(final)
+            for old in self._all()[: -self.keep]:
+                shutil.rmtree(old)
+        self.ranks.wait()
         return final
 
     def newest(self) -> Path | None:
@@ -62,17 +83,56 @@ class Checkpoints:
         return sorted(path for path in self.folder.glob(f"{PREFIX}*") if (path / STATE).is_file())
 
 
+def gathered(policy: Policy) -> dict[str, Tensor]:
+    """The whole weights, each once, on the first process in its ordinary memory; nothing on the others."""
+    names = {checkpoint_name(name) for name, _ in policy.model.named_parameters()}
+    return {
+        name: weight.cpu() for name, weight in policy.full_weights() if policy.ranks.first and name in names
+    }
+
+
+def tensors_of(policy: Policy) -> dict[str, Any]:
+    """What learns, its moments, and the reference: the very tensors of the run, by name, shards as they are."""
+    named = {name: p for name, p in policy.model.named_parameters() if p.requires_grad}
+    reference = policy.reference.named_parameters() if policy.reference is not None else ()
+    return {
+        "weights": {name: parameter.detach() for name, parameter in named.items()},
+        "optimizer": {name: _moments(policy.optimizer, parameter) for name, parameter in named.items()},
+        "reference": {name: parameter.detach() for name, parameter in reference},
+    }
+
+
 def read_state(path: Path) -> State:
     return State(**json.loads((path / STATE).read_text(encoding="utf-8")))
 
 
 def restore(policy: Policy, path: Path) -> None:
-    """Optimizer and reference; the weights were loaded from the same folder."""
-    tensors = torch.load(path / TENSORS, map_location=policy.device, weights_only=True)
-    policy.optimizer.load_state_dict(tensors["optimizer"])
-    if (policy.reference is None) != (tensors["reference"] is None):
+    """Weights, optimizer and reference, in place, whatever number of processes wrote them."""
+    if (policy.reference is not None) != read_state(path).reference:
         raise CheckpointError(
             f"{path} and the config disagree about a reference model: keep reference.update"
         )
-    if policy.reference is not None:
-        policy.reference.load_state_dict(tensors["reference"])
+    tensors = tensors_of(policy)
+    stored = FileSystemReader(path / SHARDS).read_metadata().state_dict_metadata
+    if absent := [name for name in tensors["weights"] if f"weights.{name}" not in stored]:
+        raise CheckpointError(f"{path} does not hold {absent[0]}: keep model.path and lora as they were")
+    with _alone_or_not():
+        load(tensors, checkpoint_id=path / SHARDS)
+
+
+@contextmanager
+def _alone_or_not() -> Iterator[None]:
+    """A single process is told each time that it is one."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
+        yield
+
+
+def _moments(optimizer: torch.optim.AdamW, parameter: Tensor) -> dict[str, Tensor]:
+    """AdamW's state of a parameter, made as AdamW would make it where no step has been yet."""
+    state: dict[str, Tensor] = optimizer.state[parameter]
+    if not state:
+        state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device)
+        state["exp_avg"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+        state["exp_avg_sq"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+    return state

@@ -331,6 +331,28 @@ class CorrectionConfig(Section):
     """weights outside: moved to the bound, or set to 0"""
 
 
+class LoraConfig(Section):
+    """Low-rank adapters: the checkpoint's weights stay as they are, and small matrices beside them learn."""
+
+    rank: MaybeCount = None
+    """width of the adapters; none: all weights learn"""
+    alpha: Positive = 32.0
+    """an adapter's output is scaled by alpha / rank"""
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    """which linear layers get one, by the last part of their names"""
+
+
+class DistributedConfig(Section):
+    """Several processes, one per accelerator, started by torchrun (docs/scaling-training.md)."""
+
+    engine: Literal["none", "ddp", "fsdp"] = "none"
+    """none: one process; ddp: a whole model in each; fsdp: weights, gradients and optimizer in shards"""
+    world_size: MaybeCount = None
+    """how many processes there have to be; none: as many as the launcher has started, two at least"""
+    timeout_s: Positive = 7200.0
+    """how long processes wait for one another before the run stops; above reward.outage_s"""
+
+
 class LogConfig(Section):
     """What a run writes beside its checkpoints."""
 
@@ -384,6 +406,10 @@ class TrainConfig(Section):
     """the engine that draws answers"""
     correction: CorrectionConfig = CorrectionConfig()
     """truncated importance sampling"""
+    lora: LoraConfig = LoraConfig()
+    """low-rank adapters"""
+    distributed: DistributedConfig = DistributedConfig()
+    """several processes"""
     log: LogConfig = LogConfig()
     """what a run writes"""
     checkpoint: CheckpointConfig = CheckpointConfig()

@@ -28,6 +28,8 @@ def contradictions(config: TrainConfig) -> list[str]:
         _rollout,
         _servers,
         _staleness,
+        _lora,
+        _distributed,
     )
     return [problem for check in checks for problem in check(config)]
 
@@ -69,8 +71,13 @@ def _toml(value: object) -> str:
 
 
 def _multiples(value: int, unit: int) -> str:
+    return " or ".join(map(str, _around(value, unit)))
+
+
+def _around(value: int, unit: int) -> list[int]:
+    """The multiples next to a value, those above 0."""
     below, above = value // unit * unit, (value // unit + 1) * unit
-    return f"{above}" if below == 0 else f"{below} or {above}"
+    return [above] if below == 0 else [below, above]
 
 
 def _batch(config: TrainConfig) -> Iterator[str]:
@@ -272,6 +279,51 @@ def _staleness(config: TrainConfig) -> Iterator[str]:
         yield (
             "rollout.staleness=1 samples from older weights, and correction.level=none takes no account of it: "
             "set correction.level=auto (or token, or sequence)"
+        )
+
+
+def _lora(config: TrainConfig) -> Iterator[str]:
+    lora, update = config.lora, config.reference.update
+    if lora.rank is None:
+        for name, default in _changed(lora, "alpha", "targets"):
+            shown = _toml(default) if name == "alpha" else "[...] as by default"
+            yield f"lora.{name} does nothing with lora.rank=none: set lora.rank, or lora.{name}={shown}"
+        return
+    if not lora.targets:
+        yield "lora.targets is empty, so nothing would learn: name linear layers, for example q_proj"
+    if update in ("replace", "ema"):
+        yield (
+            f'reference.update="{update}" moves the reference, which under lora.rank={lora.rank} is the policy '
+            'without its adapters: set reference.update="fixed" reference.every=none reference.alpha=none'
+        )
+
+
+def _distributed(config: TrainConfig) -> Iterator[str]:
+    distributed, size = config.distributed, config.distributed.world_size
+    if distributed.engine == "none":
+        if size not in (None, 1):
+            yield (
+                f'distributed.world_size={size} needs an engine: set distributed.engine="fsdp" (shards) or "ddp" '
+                "(a whole model in each process)"
+            )
+        return
+    if distributed.timeout_s <= config.reward.outage_s:
+        yield (
+            f"distributed.timeout_s={distributed.timeout_s:g} ends the run while one process waits for the "
+            f"verifier: set it above reward.outage_s={config.reward.outage_s:g}"
+        )
+    if size is not None:
+        yield from uneven(config, size)
+
+
+def uneven(config: TrainConfig, processes: int) -> Iterator[str]:
+    """Each process answers its own questions of every step, so they have to come out even."""
+    questions = config.batch.questions_per_step
+    if questions % processes:
+        counts = [f"{n * config.batch.group_size}" for n in _around(questions, processes)]
+        yield (
+            f"a step of {questions} questions (batch.answers_per_step / batch.group_size) cannot be dealt to "
+            f"{processes} processes evenly: set batch.answers_per_step to {' or '.join(counts)}"
         )
 
 

@@ -1,4 +1,8 @@
-"""From a scored round to the tensors that the policy learns from."""
+"""From a scored round to the tensors that the policy learns from.
+
+Each process makes them of its own answers. Answers are compared within their group, so processes have to ask one
+another only for what concerns the batch: its spread, and the numbers for the log.
+"""
 
 from dataclasses import dataclass
 
@@ -7,9 +11,11 @@ from torch import Tensor
 
 from grpo_trainer.batches import Sequences, sampler_logprobs
 from grpo_trainer.config import TrainConfig
-from grpo_trainer.objective import group_advantages, masked_mean, mismatch_weights, rewards_with_kl
+from grpo_trainer.objective import Advantages, group_advantages, mismatch_weights, rewards_with_kl
 from grpo_trainer.policy import Experience, Policy
+from grpo_trainer.ranks import Ranks
 from grpo_trainer.sampling import Round
+from grpo_trainer.tally import Tally, merged
 
 USUAL_BOUND = 2.0
 """Of truncated importance sampling (Yao et al. 2025), where correction.level="auto" turns it on."""
@@ -17,7 +23,8 @@ USUAL_BOUND = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """experience: for the updates.  live_P: groups with a gradient.  metrics: what the round tells."""
+    """experience: for the updates.  live_P: groups of the round, of all processes, with a gradient.
+    metrics: what the round tells."""
 
     experience: Experience
     live_P: Tensor
@@ -35,38 +42,49 @@ def learn_from(drawn: Round, policy: Policy, config: TrainConfig) -> Learned:
     # With one update a round the policy that sampled is the policy itself, and every ratio is exactly 1.
     needs_old = config.batch.steps_per_round > 1 or config.correction_level != "none" or _kl_in_reward(config)
     old_BT = policy.logprobs(sequences) if needs_old else None
-    ref_BT = policy.logprobs(sequences, reference=True) if policy.reference is not None else None
-    metrics: dict[str, float] = {}
+    ref_BT = policy.reference_logprobs(sequences) if config.reference.update != "none" else None
+    tally = Tally()
     weights_BT = None
     if old_BT is not None:
-        metrics["engine/logprob_gap"] = float(masked_mean((old_BT - sampled_BT).abs(), answers_BT))
-        metrics["engine/logprob_gap_max"] = float((old_BT - sampled_BT)[answers_BT].abs().max())
+        gap_BT = (old_BT - sampled_BT).abs()
+        tally.add("engine/logprob_gap", gap_BT, answers_BT)
+        tally.top("engine/logprob_gap", gap_BT, answers_BT)
         if config.correction_level != "none":
-            weights_BT = _correction(old_BT, sampled_BT, answers_BT, config, metrics)
+            weights_BT = _correction(old_BT, sampled_BT, answers_BT, config, tally)
     rewards_B, judged_B = rewards_of(drawn)
     if _kl_in_reward(config) and old_BT is not None and ref_BT is not None:
         rewards_B = rewards_with_kl(
             rewards_B, old_BT, ref_BT, answers_BT, beta=config.kl.beta, estimator=config.kl.estimator
         ).sum(-1)
-    advantages = group_advantages(
-        rewards_B.view(len(drawn.groups), -1),
-        judged_B.view(len(drawn.groups), -1),
-        scale=config.advantage.scale,
-        baseline=config.advantage.baseline,
-        eps=config.advantage.eps,
-    )
+    advantages = _compared(rewards_B, judged_B, len(drawn.groups), config, policy.ranks)
+    mine = slice(policy.ranks.rank * len(drawn.groups), (policy.ranks.rank + 1) * len(drawn.groups))
     experience = Experience(
         sequences=sequences,
         mask_BT=answers_BT & counted(drawn, judged_B, config)[:, None],
-        advantages_B=advantages.values_PG.flatten(),
+        advantages_B=advantages.values_PG[mine].flatten(),
         # One update a round: old is left out, since computing it again could only add rounding to a ratio of 1.
         old_BT=old_BT if config.batch.steps_per_round > 1 else None,
         ref_BT=None if _kl_in_reward(config) else ref_BT,
         weights_BT=weights_BT,
     )
+    told = merged(policy.ranks.gathered(tally))
+    metrics = told.means() | {f"{name}_max": value for name, value in told.highest.items()}
     metrics["groups/live"] = float(advantages.live_P.float().mean())
     metrics["advantage/largest"] = float(advantages.values_PG.abs().max())
     return Learned(experience, advantages.live_P, metrics)
+
+
+def _compared(
+    rewards_B: Tensor, judged_B: Tensor, groups: int, config: TrainConfig, ranks: Ranks
+) -> Advantages:
+    """Advantages of the groups of all processes, in the order of their ranks, as many groups from each."""
+    return group_advantages(
+        torch.cat(ranks.gathered(rewards_B.view(groups, -1))),
+        torch.cat(ranks.gathered(judged_B.view(groups, -1))),
+        scale=config.advantage.scale,
+        baseline=config.advantage.baseline,
+        eps=config.advantage.eps,
+    )
 
 
 def rewards_of(drawn: Round) -> tuple[Tensor, Tensor]:
@@ -88,7 +106,7 @@ def _kl_in_reward(config: TrainConfig) -> bool:
 
 
 def _correction(
-    old_BT: Tensor, sampled_BT: Tensor, mask_BT: Tensor, config: TrainConfig, metrics: dict[str, float]
+    old_BT: Tensor, sampled_BT: Tensor, mask_BT: Tensor, config: TrainConfig, tally: Tally
 ) -> Tensor:
     settings, level = config.correction, config.correction_level
     if level == "none":
@@ -102,7 +120,7 @@ def _correction(
         high=settings.high or USUAL_BOUND,
         outside=settings.outside,
     )
-    metrics["engine/weight"] = float(masked_mean(correction.weights_BT, mask_BT))
-    metrics["engine/weight_raw"] = float(masked_mean(correction.raw_BT, mask_BT))
-    metrics["engine/weight_raw_max"] = float(correction.raw_BT.max())
+    tally.add("engine/weight", correction.weights_BT, mask_BT)
+    tally.add("engine/weight_raw", correction.raw_BT, mask_BT)
+    tally.top("engine/weight_raw", correction.raw_BT, mask_BT)
     return correction.weights_BT

@@ -1,5 +1,6 @@
 """From presets, TOML files and key=value words to a TrainConfig, with errors that name the fix."""
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -157,7 +158,7 @@ def _shown(default: object) -> str:
     if isinstance(default, BaseModel):
         return "{}"
     if isinstance(default, tuple):
-        return "[]"
+        return json.dumps(default)
     return str(default).lower() if isinstance(default, bool) else str(default) or '""'
 
 

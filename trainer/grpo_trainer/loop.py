@@ -4,15 +4,16 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from grpo_trainer.config import BatchConfig
-from grpo_trainer.experience import learn_from
+from grpo_trainer.experience import Learned, learn_from
 from grpo_trainer.observe.live import View
-from grpo_trainer.observe.metrics import MetricLog, judge_metrics, round_metrics, update_metrics
+from grpo_trainer.observe.metrics import Log, MetricLog, NoLog, judge_metrics, round_metrics, update_metrics
 from grpo_trainer.observe.report import write_report
 from grpo_trainer.preparation import Parts
 from grpo_trainer.sampling import Round
@@ -35,12 +36,12 @@ def train(parts: Parts, view: View) -> Summary:
     config, policy, state = parts.config, parts.policy, parts.state
     rewards: list[float] = []
     silence = Silence(view)
-    with MetricLog(parts.output, tensorboard=config.log.tensorboard, resume_at=state.step) as log:
+    with open_log(parts) as log:
         while state.step < config.steps:
             started = time.perf_counter()
             drawn = parts.sampler.fill(step=state.step + 1, version=state.step)
             learned = learn_from(drawn, policy, config)
-            metrics = round_metrics(drawn) | learned.metrics | judge_metrics(parts.judge.counts)
+            metrics = told(parts, drawn, learned)
             log.completions(state.step + 1, drawn, config.log.completions)
             first = state.step + 1
             for rows in shares(len(drawn.groups), config.batch):
@@ -52,7 +53,7 @@ def train(parts: Parts, view: View) -> Summary:
                 metrics |= {
                     "time/update": now - updated,
                     "time/step": now - started,
-                    "memory/peak_gib": peak_gib(),
+                    "memory/peak_gib": max(parts.ranks.gathered(peak_gib())),
                 }
                 started = now
                 log.step(state.step, metrics)
@@ -65,7 +66,22 @@ def train(parts: Parts, view: View) -> Summary:
             parts.engine.sync(policy.full_weights(), state.step)
             state.position = drawn.position
             checkpoint = save_if_due(parts, first)
-    return Summary(state.step, tuple(rewards), checkpoint, write_report(parts.output))
+    page = write_report(parts.output) if parts.ranks.first else parts.output
+    return Summary(state.step, tuple(rewards), checkpoint, page)
+
+
+def open_log(parts: Parts) -> AbstractContextManager[Log]:
+    """The files of the run, which one process writes."""
+    if not parts.ranks.first:
+        return nullcontext(NoLog())
+    tensorboard = parts.config.log.tensorboard
+    return MetricLog(parts.output, tensorboard=tensorboard, resume_at=parts.state.step)
+
+
+def told(parts: Parts, drawn: Round, learned: Learned) -> dict[str, float]:
+    """What there is to tell of a round, on all processes."""
+    judged = judge_metrics(parts.judge.counts, parts.ranks)
+    return round_metrics(drawn, parts.ranks) | learned.metrics | judged
 
 
 def shares(groups: int, batch: BatchConfig) -> Iterator[list[int]]:
@@ -136,5 +152,6 @@ def rehearse(parts: Parts) -> Rehearsal:
     rows = next(shares(len(drawn.groups), parts.config.batch))
     parts.policy.accumulate(learned.experience, rows)
     parts.policy.optimizer.zero_grad(set_to_none=True)
-    metrics = round_metrics(drawn) | learned.metrics | {"memory/peak_gib": peak_gib()}
+    peak = max(parts.ranks.gathered(peak_gib()))
+    metrics = round_metrics(drawn, parts.ranks) | learned.metrics | {"memory/peak_gib": peak}
     return Rehearsal(drawn, metrics, time.perf_counter() - started)

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
+from grpo_trainer.adapters import add_adapters, without_adapters
 from grpo_trainer.batches import Rows, Sequences, micro_batches
 from grpo_trainer.config import LossConfig, OptimizerConfig, TrainConfig
 from grpo_trainer.objective import (
@@ -19,20 +19,17 @@ from grpo_trainer.objective import (
     LossSettings,
     TokenScores,
     grpo_loss,
-    kept,
     loss_divisor,
     moved_reference,
     on_tokens,
-    token_scores,
 )
-from grpo_trainer.weights import full_weights
+from grpo_trainer.ranks import ALONE, Ranks
+from grpo_trainer.scorer import PolicyError, Scorer
+from grpo_trainer.sharding import averages_late, spread
+from grpo_trainer.tally import Tally, merged
+from grpo_trainer.weights import full_weights, whole
 
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
-HEAD_TOLERANCE = 1e-3
-
-
-class PolicyError(ValueError):
-    """A model that cannot be trained as it is; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +48,6 @@ class Experience:
     weights_BT: Tensor | None = None
 
 
-@dataclass(slots=True)
-class Totals:
-    """Sums over tokens of the loss, for means that do not depend on how a step is cut."""
-
-    tokens: float = 0.0
-    sums: dict[str, float] = field(default_factory=dict)
-    highest: dict[str, float] = field(default_factory=dict)
-
-    def add(self, name: str, values_BT: Tensor, mask_BT: Tensor) -> None:
-        kept_BT = kept(values_BT.detach().to(torch.float32), mask_BT)
-        self.sums[name] = self.sums.get(name, 0.0) + float(kept_BT.sum())
-
-    def top(self, name: str, values_BT: Tensor, mask_BT: Tensor) -> None:
-        if bool(mask_BT.any()):
-            value = float(values_BT.detach()[mask_BT].max())
-            self.highest[name] = max(self.highest.get(name, -math.inf), value)
-
-    def means(self) -> dict[str, float]:
-        return {name: value / max(self.tokens, 1.0) for name, value in self.sums.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class UpdateReport:
     """What one update did. grad_norm: before clipping. stepped: False where nothing asked for a change."""
@@ -88,114 +64,84 @@ class UpdateReport:
 class Policy:
     """A causal language model under training.
 
-    model: in float32 or float64; with precision bfloat16 its forward and backward run in half precision
-    over weights that stay in float32.
+    model: in float32 or float64; with precision bfloat16 its forward and backward run in half precision over
+    weights that stay in float32. Under lora its own weights are frozen, and may be in half precision.
+    ranks: the processes that train it together; each calls every method at the same time, with answers of its own.
     """
 
-    def __init__(self, model: Any, config: TrainConfig) -> None:
+    def __init__(self, model: Any, config: TrainConfig, ranks: Ranks = ALONE) -> None:
         self.model = model
         self.config = config
-        self.device = next(model.parameters()).device
-        self.reference = deepcopy(model).requires_grad_(False) if config.reference.update != "none" else None
-        if self.reference is not None:
-            self.reference.to(DTYPES[config.model.precision]).eval()
+        self.ranks = ranks
+        scorer = Scorer(model, config)
+        scorer.check_head()
+        self.reference = self._reference_of(model)
+        if config.lora.rank is not None:
+            add_adapters(model, config.lora, config.seed)
         if config.model.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
             model.config.use_cache = False
+        self._scorer = spread(scorer, config, ranks)
+        self._reference_scorer = None
+        if self.reference is not None:
+            self._reference_scorer = spread(Scorer(self.reference, config), config, ranks)
+        self.device = next(model.parameters()).device
         self.optimizer = make_optimizer(model, config.optimizer)
-        self._check_head()
+
+    def _reference_of(self, model: Any) -> Any:
+        """A copy of the model, where one is needed: under lora the policy without its adapters will do."""
+        if self.config.reference.update == "none" or self.config.lora.rank is not None:
+            return None
+        return deepcopy(model).requires_grad_(False).to(DTYPES[self.config.model.precision]).eval()
 
     # --- log-probabilities ---------------------------------------------------------------------------
 
-    def logprobs(self, sequences: Sequences, *, reference: bool = False) -> Tensor:
-        """Log-probability of every sampled token, under the policy or its reference: B x T, on the CPU."""
-        model = self.reference if reference else self.model
-        if model is None:
+    def logprobs(self, sequences: Sequences) -> Tensor:
+        """Log-probability of every sampled token: B x T, on the CPU."""
+        return self._logprobs(self._scorer, sequences)
+
+    def reference_logprobs(self, sequences: Sequences) -> Tensor:
+        """The same under the reference. Raises PolicyError where the run keeps none."""
+        if self.config.reference.update == "none":
             raise PolicyError("the run keeps no reference model")
+        if self._reference_scorer is not None:
+            return self._logprobs(self._reference_scorer, sequences)
+        with without_adapters(self.model):
+            return self._logprobs(self._scorer, sequences)
+
+    @torch.no_grad()
+    def _logprobs(self, scorer: Any, sequences: Sequences) -> Tensor:
         result_BT = torch.zeros(len(sequences), sequences.width, dtype=self._wide())
-        with torch.no_grad():
-            for part in micro_batches(sequences, range(len(sequences)), self.config.batch.micro_batch):
-                scores = self._scores(model, part, entropy=False)
-                width = part.mask_BT.shape[1]
-                result_BT[part.rows, :width] = scores.logprobs_BT.to("cpu", self._wide())
+        for part in micro_batches(sequences, range(len(sequences)), self.config.batch.micro_batch):
+            scores = self._scores(scorer, part, entropy=False)
+            width = part.mask_BT.shape[1]
+            result_BT[part.rows, :width] = scores.logprobs_BT.to("cpu", self._wide())
         return result_BT
 
     def _wide(self) -> torch.dtype:
         return torch.promote_types(DTYPES[self.config.model.precision], torch.float32)
 
-    def _scores(self, model: Any, part: Rows, *, entropy: bool) -> TokenScores:
-        """The one place where log-probabilities are computed, at the sampling temperature.
-
-        The head runs over answer tokens alone, a chunk of them at a time, and its logits are computed again
-        in the backward pass: all of them together would be by far the largest tensor of a run.
-        """
+    def _scores(self, scorer: Any, part: Rows, *, entropy: bool) -> TokenScores:
+        """The one place where log-probabilities are computed, at the sampling temperature."""
         mask_BT = part.mask_BT.to(self.device)
-        with self._precision():
-            hidden_NH = self._hidden(model, part.ids_BL)[part.predictors_BL.to(self.device)]
-            targets_N = part.targets_BT.to(self.device)[mask_BT]
-            parts = [
-                self._head(model, hidden_nH, targets_n, entropy)
-                for hidden_nH, targets_n in zip(
-                    torch.split(hidden_NH, self.config.model.head_chunk),
-                    torch.split(targets_N, self.config.model.head_chunk),
-                    strict=True,
-                )
-            ]
-        logprobs_N = torch.cat([scores[0] for scores in parts])
-        logprobs_BT = torch.zeros(mask_BT.shape, dtype=logprobs_N.dtype, device=self.device)
-        logprobs_BT = logprobs_BT.masked_scatter(mask_BT, logprobs_N)
-        if not entropy:
-            return TokenScores(logprobs_BT, None)
-        entropy_N = torch.cat([scores[1] for scores in parts])
-        entropy_BT = torch.zeros_like(logprobs_BT).masked_scatter(mask_BT, entropy_N)
-        return TokenScores(logprobs_BT, entropy_BT)
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.config.model.precision != "bfloat16":
-            return nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16)
-
-    def _hidden(self, model: Any, ids_BL: Tensor) -> Tensor:
-        # No attention mask: padding stands on the right, and a causal model never looks there.
-        ids_BL = ids_BL.to(self.device)
-        positions_BL = torch.arange(ids_BL.shape[1], device=self.device).expand(ids_BL.shape)
-        decoder = model.get_decoder()
-        output = decoder(input_ids=ids_BL, position_ids=positions_BL, use_cache=False)
-        hidden_BLH: Tensor = output.last_hidden_state
-        return hidden_BLH
-
-    def _head(self, model: Any, hidden_NH: Tensor, targets_N: Tensor, entropy: bool) -> tuple[Tensor, ...]:
-        def scored(hidden_nH: Tensor) -> tuple[Tensor, ...]:
-            logits_nV = model.get_output_embeddings()(hidden_nH)
-            scores = token_scores(
-                logits_nV, targets_N, temperature=self.config.sampling.temperature, entropy=entropy
+        targets_N = part.targets_BT.to(self.device)[mask_BT]
+        columns_N = scorer(
+            part.ids_BL.to(self.device), part.predictors_BL.to(self.device), targets_N, entropy
+        )
+        columns_BT = [
+            torch.zeros(mask_BT.shape, dtype=values_N.dtype, device=self.device).masked_scatter(
+                mask_BT, values_N
             )
-            if scores.entropy_BT is None:
-                return (scores.logprobs_BT,)
-            return (scores.logprobs_BT, scores.entropy_BT)
-
-        if not torch.is_grad_enabled():
-            return scored(hidden_NH)
-        result: tuple[Tensor, ...] = checkpoint(scored, hidden_NH, use_reentrant=False)
-        return result
-
-    def _check_head(self) -> None:
-        """Some architectures scale or cap their logits after the head, which `_head` would not know."""
-        ids_BL = torch.arange(4, device=self.device)[None] % int(self.model.config.vocab_size)
-        with torch.no_grad(), self._precision():
-            whole = self.model(input_ids=ids_BL, use_cache=False).logits
-            ours = self.model.get_output_embeddings()(self._hidden(self.model, ids_BL))
-        gap = float((whole.float() - ours.float()).abs().max())
-        if gap > HEAD_TOLERANCE * max(1.0, float(whole.float().abs().max())):
-            name = type(self.model).__name__
-            raise PolicyError(f"{name} changes its logits after the output head: this trainer does not")
+            for values_N in columns_N
+        ]
+        return TokenScores(columns_BT[0], columns_BT[1] if entropy else None)
 
     # --- the update ----------------------------------------------------------------------------------
 
     def update(self, experience: Experience, rows: Sequence[int], step: int) -> UpdateReport:
         """One step of the optimizer on these answers. step: counted from 1."""
         rate = learning_rate(self.config.optimizer, step, self.config.steps)
-        loss, totals = self.accumulate(experience, rows)
+        loss, tally = self.accumulate(experience, rows)
         grad_norm = self._clip()
         if not math.isfinite(grad_norm):
             raise PolicyError(f"the gradient of step {step} is not finite: lower optimizer.lr or check data")
@@ -206,27 +152,36 @@ class Policy:
                 group["lr"] = rate
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return UpdateReport(
-            loss, grad_norm, rate, int(totals.tokens), stepped, totals.means(), totals.highest
-        )
+        tokens = int(tally.counts["ratio"])
+        return UpdateReport(loss, grad_norm, rate, tokens, stepped, tally.means(), tally.highest)
 
-    def accumulate(self, experience: Experience, rows: Sequence[int]) -> tuple[float, Totals]:
-        """The gradient of these answers, however they are cut: all parts share one divisor."""
-        loss_config = self.config.loss
+    def accumulate(self, experience: Experience, rows: Sequence[int]) -> tuple[float, Tally]:
+        """The gradient of these answers, however they are cut: all parts on all processes share one divisor.
+
+        Loss and tally are those of all processes.
+        """
+        loss_config, ranks = self.config.loss, self.ranks
         self.model.train()
-        divisor = loss_divisor(
-            experience.mask_BT[list(rows)], loss_config.aggregation, length=loss_config.length
+        divisor = ranks.total(
+            loss_divisor(experience.mask_BT[list(rows)], loss_config.aggregation, length=loss_config.length)
         )
-        totals, total = Totals(), 0.0
-        for part in micro_batches(experience.sequences, rows, self.config.batch.micro_batch):
-            loss, mask_BT, scores = self._loss(experience, part, divisor)
-            loss.total.backward()  # type: ignore[no-untyped-call]
+        tally, total = Tally(), 0.0
+        parts = list(micro_batches(experience.sequences, rows, self.config.batch.micro_batch))
+        for number, part in enumerate(parts, 1):
+            with self._apart() if number < len(parts) else nullcontext():
+                loss, mask_BT, scores = self._loss(experience, part, divisor)
+                # Gradients are averaged over the processes, and the divisor is of all of them already.
+                (loss.total * ranks.size).backward()  # type: ignore[no-untyped-call]
             total += float(loss.total.detach())
-            _note(totals, loss, mask_BT, scores)
-        return total, totals
+            _note(tally, loss, mask_BT, scores)
+        return ranks.total(total), merged(ranks.gathered(tally))
+
+    def _apart(self) -> AbstractContextManager[Any]:
+        """Gradients stay with their process for now, where that saves something."""
+        return self._scorer.no_sync() if averages_late(self._scorer) else nullcontext()  # type: ignore[operator]
 
     def _loss(self, experience: Experience, part: Rows, divisor: float) -> tuple[Loss, Tensor, TokenScores]:
-        scores = self._scores(self.model, part, entropy=True)
+        scores = self._scores(self._scorer, part, entropy=True)
         width = part.mask_BT.shape[1]
 
         def cut(values_BT: Tensor | None) -> Tensor | None:
@@ -251,7 +206,7 @@ class Policy:
         if not parameters:
             return 0.0
         norm = torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit)
-        return float(norm)
+        return float(whole(norm))
 
     # --- what leaves the trainer -----------------------------------------------------------------------
 
@@ -324,13 +279,13 @@ def learning_rate(config: OptimizerConfig, step: int, steps: int) -> float:
     return config.lr * (1 - share if config.schedule == "linear" else (1 + math.cos(math.pi * share)) / 2)
 
 
-def _note(totals: Totals, loss: Loss, mask_BT: Tensor, scores: TokenScores) -> None:
-    totals.tokens += float(mask_BT.sum())
-    totals.add("ratio", loss.ratios_BT, mask_BT)
-    totals.top("ratio", loss.ratios_BT, mask_BT)
-    totals.add("clipped_low", loss.tokens.below_BT, mask_BT)
-    totals.add("clipped_high", loss.tokens.above_BT, mask_BT)
-    totals.add("clipped_dual", loss.tokens.capped_BT, mask_BT)
-    totals.add("entropy", scores.entropy_BT if scores.entropy_BT is not None else loss.ratios_BT, mask_BT)
+def _note(tally: Tally, loss: Loss, mask_BT: Tensor, scores: TokenScores) -> None:
+    tally.add("ratio", loss.ratios_BT, mask_BT)
+    tally.top("ratio", loss.ratios_BT, mask_BT)
+    tally.add("clipped_low", loss.tokens.below_BT, mask_BT)
+    tally.add("clipped_high", loss.tokens.above_BT, mask_BT)
+    tally.add("clipped_dual", loss.tokens.capped_BT, mask_BT)
+    if scores.entropy_BT is not None:
+        tally.add("entropy", scores.entropy_BT, mask_BT)
     if loss.kl_BT is not None:
-        totals.add("kl", loss.kl_BT, mask_BT)
+        tally.add("kl", loss.kl_BT, mask_BT)

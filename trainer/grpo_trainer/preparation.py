@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from grpo_trainer.checkpoint import CheckpointError, Checkpoints, State, read_st
 from grpo_trainer.config import TrainConfig
 from grpo_trainer.data import check_golds, load_problems, load_template, prepare
 from grpo_trainer.policy import DTYPES, Policy
+from grpo_trainer.ranks import ALONE, Ranks
 from grpo_trainer.rollout.engine import altering_samplers
 from grpo_trainer.rollout.transformers_engine import TransformersEngine, stop_ids_of
 from grpo_trainer.sampling import Asked, Sampler
@@ -43,6 +43,7 @@ class Parts:
     checkpoints: Checkpoints
     output: Path
     resumed: bool
+    ranks: Ranks
 
 
 def assemble(
@@ -53,61 +54,93 @@ def assemble(
     resume: bool = False,
     record: bool = True,
     through: Callable[[Judge], Judging] | None = None,
+    ranks: Ranks = ALONE,
 ) -> Parts:
     """Loads and checks everything.
 
     judge: open; its owner closes it.  say: told what was found.  resume: from the newest checkpoint in
     config.output.  record: whether anything is written there.  through: put between sampler and judge, for
-    experiments with verdicts.
+    experiments with verdicts.  ranks: the processes of the run, all of which call this.
     Raises PreparationError, DataError, TemplateError, CheckpointError or PolicyError with the fix.
     """
     output = Path(config.output)
-    checkpoints = Checkpoints(output / "checkpoints", config.checkpoint.keep)
-    start = _start_of(config, checkpoints, resume=resume, record=record)
-    state = read_state(Path(start)) if resume else State()
+    checkpoints = Checkpoints(output / "checkpoints", config.checkpoint.keep, ranks)
+    newest = _checked(config, checkpoints, resume=resume, record=record)
+    state = State() if newest is None else read_state(newest)
+    # Adapters go onto the checkpoint that they were trained on; all other weights come from the newest.
+    start = config.model.path if newest is None or config.lora.rank is not None else newest
     judge.expect(state.engine)
-    tokenizer, model = load_checkpoint(start, config)
+    tokenizer = load_tokenizer(start)
     template = load_template(config.template, tokenizer)
-    asked = _questions(config, template, judge, say)
+    asked = _questions(config, template, judge, say, ranks)
     check_probe(template.probe(), judge)
-    policy = Policy(model, config)
-    if resume:
-        restore(policy, Path(start))
+    policy = make_policy(start, config, ranks)
+    if newest is not None:
+        restore(policy, newest)
         say(f"goes on after step {state.step}")
-    if ignored := altering_samplers(model.generation_config):
+    if ignored := altering_samplers(policy.model.generation_config):
         say(f"the checkpoint recommends {', '.join(ignored)}; training samples from the plain distribution")
-    engine = make_engine(policy, tokenizer, config)
+    engine = make_engine(policy, start, tokenizer)
     engine.sync(policy.full_weights(), state.step)
     sampler = Sampler(
-        engine, through(judge) if through else judge, asked, decoder(tokenizer), config, state.position
+        engine, through(judge) if through else judge, asked, decoder(tokenizer), config, state.position, ranks
     )
-    if record and not resume:
+    # Nobody writes into the folder before all have seen that it is free.
+    ranks.wait()
+    if record and not resume and ranks.first:
         _write_manifest(output, config, judge)
-    return Parts(config, policy, engine, tokenizer, judge, sampler, state, checkpoints, output, resume)
+    return Parts(config, policy, engine, tokenizer, judge, sampler, state, checkpoints, output, resume, ranks)
 
 
-def load_checkpoint(path: str | Path, config: TrainConfig) -> tuple[Any, Any]:
-    """Tokenizer and model. Raises PreparationError if there is no such checkpoint."""
+def load_tokenizer(path: str | Path) -> Any:
+    """Raises PreparationError if there is no such checkpoint."""
     try:
-        return AutoTokenizer.from_pretrained(path), load_model(path, config)
+        return AutoTokenizer.from_pretrained(path)
     except OSError as error:
-        raise PreparationError(f"model.path={path} cannot be loaded: {str(error).splitlines()[0]}") from error
+        raise _not_loaded(path, error) from error
 
 
-def load_model(path: str | Path, config: TrainConfig) -> Any:
-    """The policy's weights: in float32 under bfloat16 too, for updates smaller than half precision resolves."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+def load_model(path: str | Path, config: TrainConfig, device: torch.device = ALONE.device) -> Any:
+    """The policy's weights: in float32 under bfloat16 too, for updates smaller than half precision resolves.
+
+    Under lora they are not updated, and half precision will do. Raises PreparationError as load_tokenizer.
+    """
     dtype = DTYPES[config.model.precision]
-    master = torch.promote_types(dtype, torch.float32)
-    model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=master)
+    master = dtype if config.lora.rank is not None else torch.promote_types(dtype, torch.float32)
+    return _loaded(path, master, device)
+
+
+def _loaded(path: str | Path, dtype: torch.dtype, device: torch.device) -> Any:
+    try:
+        model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
+    except OSError as error:
+        raise _not_loaded(path, error) from error
     return model.to(device)
 
 
-def make_engine(policy: Policy, tokenizer: Any, config: TrainConfig) -> TransformersEngine:
-    """The engine of the policy: on its very module, or on a copy in half precision."""
+def _not_loaded(path: str | Path, error: OSError) -> PreparationError:
+    return PreparationError(f"model.path={path} cannot be loaded: {str(error).splitlines()[0]}")
+
+
+def make_policy(start: str | Path, config: TrainConfig, ranks: Ranks) -> Policy:
+    """The policy, on the device of this process.
+
+    To be sharded, a model is read into ordinary memory, by one process of a machine after the other: whole, it
+    may fit into none of their devices, nor several times into the memory of the machine.
+    """
+    if config.distributed.engine != "fsdp":
+        return Policy(load_model(start, config, ranks.device), config, ranks)
+    for _ in ranks.turns():
+        policy = Policy(load_model(start, config, torch.device("cpu")), config, ranks)
+    return policy
+
+
+def make_engine(policy: Policy, start: str | Path, tokenizer: Any) -> TransformersEngine:
+    """The engine of the policy: on its very module where that can sample, else on a copy of its own."""
+    config = policy.config
     model = policy.model
-    if config.model.precision == "bfloat16":
-        model = deepcopy(model).to(torch.bfloat16).requires_grad_(False)
+    if config.model.precision == "bfloat16" or config.distributed.engine == "fsdp" or config.lora.rank:
+        model = _loaded(start, DTYPES[config.model.precision], policy.device).requires_grad_(False)
     return TransformersEngine(model, stop_ids_of(policy.model, tokenizer), batch=config.sampling.batch)
 
 
@@ -138,11 +171,15 @@ def check_probe(probe: Probe, judge: Judge) -> None:
 
 
 def _questions(
-    config: TrainConfig, template: Template, judge: Judge, say: Callable[[str], None]
+    config: TrainConfig, template: Template, judge: Judge, say: Callable[[str], None], ranks: Ranks
 ) -> tuple[Asked, ...]:
     problems = load_problems(config.data)
     stop = config.data.bad_golds == "stop"
-    report = check_golds(problems, judge, rules=config.reward.rules, stop=stop)
+    asks = ranks.first
+    # One asks the service about the golds, for all.
+    report = ranks.from_first(
+        check_golds(problems, judge, rules=config.reward.rules, stop=stop) if asks else None
+    )
     say(report.summary())
     prepared = prepare(report.kept, template, config.data.max_prompt_tokens)
     if prepared.too_long:
@@ -150,8 +187,8 @@ def _questions(
     return prepared.asked
 
 
-def _start_of(config: TrainConfig, checkpoints: Checkpoints, *, resume: bool, record: bool) -> str | Path:
-    """Where the weights come from. Raises CheckpointError rather than mix two runs in one folder."""
+def _checked(config: TrainConfig, checkpoints: Checkpoints, *, resume: bool, record: bool) -> Path | None:
+    """The checkpoint to go on from. Raises CheckpointError rather than mix two runs in one folder."""
     newest = checkpoints.newest()
     if resume:
         if newest is None:
@@ -161,7 +198,7 @@ def _start_of(config: TrainConfig, checkpoints: Checkpoints, *, resume: bool, re
         raise CheckpointError(
             f"{config.output} holds a run already: --resume it, or write this one elsewhere by output=FOLDER"
         )
-    return config.model.path
+    return None
 
 
 def _write_manifest(output: Path, config: TrainConfig, judge: Judge) -> None:

@@ -2,6 +2,9 @@
 
 Groups are sent to the service one by one as they end, so scoring costs time only where generation is over
 before the verdicts are in.
+
+Where several processes sample, the questions are dealt to them like cards, so that together they ask what one
+process would have asked, in every step of the round.
 """
 
 import random
@@ -14,6 +17,7 @@ from typing import Any
 
 from grpo_trainer.config import TrainConfig
 from grpo_trainer.data import DataOrder, Problem
+from grpo_trainer.ranks import ALONE, Ranks
 from grpo_trainer.rollout.engine import Answer, Engine, Sampling
 from grpo_trainer.templates import Prompt
 from grpo_trainer.verdicts import Judging, Verdict
@@ -53,7 +57,10 @@ class ScoredGroup:
 
 @dataclass(slots=True)
 class RoundCounts:
-    """How a round came about. Dropped groups are those that dynamic sampling replaced."""
+    """How a round came about, on all processes together; seconds are those of this one.
+
+    Dropped groups are those that dynamic sampling replaced.
+    """
 
     asked: int = 0
     refills: int = 0
@@ -67,7 +74,8 @@ class RoundCounts:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A full round. position: in the order of the data, from where the next one goes on."""
+    """A full round. groups: those of this process.  position: in the order of the data, from where the next
+    one goes on."""
 
     groups: tuple[ScoredGroup, ...]
     position: int
@@ -86,7 +94,7 @@ class Round:
 
 @dataclass(slots=True)
 class Sampler:
-    """Draws rounds. position: how many questions have been asked so far, repeats included."""
+    """Draws rounds. position: how many questions have been asked so far, by all processes, repeats included."""
 
     engine: Engine
     judge: Judging
@@ -94,6 +102,7 @@ class Sampler:
     decode: Decode
     config: TrainConfig
     position: int = 0
+    ranks: Ranks = ALONE
     clock: Callable[[], float] = time.perf_counter
     order: DataOrder = field(init=False)
 
@@ -105,23 +114,24 @@ class Sampler:
         wanted = self.config.batch.questions_per_rollout
         max_tokens = self.config.sampling.limit_at(step)
         counts = RoundCounts()
-        kept = self._drawn(wanted, max_tokens, counts)
+        groups = self._drawn(wanted, max_tokens, counts)
         if self.config.sampling.filter == "accuracy":
-            kept = self._mixed(kept, counts)
+            kept = self._mixed(groups, counts)
             while len(kept) < wanted:
                 count = self._next_request(wanted, len(kept), counts)
                 counts.refills += 1
                 kept += self._mixed(self._drawn(count, max_tokens, counts), counts)
             counts.surplus = len(kept) - wanted
-        return Round(tuple(kept[:wanted]), self.position, max_tokens, version, counts)
+            groups = self.ranks.part(kept[:wanted])
+        return Round(tuple(groups), self.position, max_tokens, version, counts)
 
     def _drawn(self, questions: int, max_tokens: int, counts: RoundCounts) -> list[ScoredGroup]:
-        """The next questions of the data, answered and judged, in the order of the data."""
-        chosen = [self.asked[i] for i in self.order.indices(self.position, questions)]
+        """Of the next questions of the data those of this process, answered and judged, in their order."""
+        chosen = [self.asked[i] for i in self.ranks.part(self.order.indices(self.position, questions))]
         sampling = Sampling(
             temperature=self.config.sampling.temperature,
             max_tokens=max_tokens,
-            seed=sampling_seed(self.config.seed, self.position),
+            seed=sampling_seed(self.config.seed, self.position, self.ranks.rank),
         )
         self.position += questions
         counts.asked += questions
@@ -143,8 +153,12 @@ class Sampler:
         return scored
 
     def _mixed(self, groups: Sequence[ScoredGroup], counts: RoundCounts) -> list[ScoredGroup]:
-        """Groups worth training on, by accuracy alone: the shaped reward can differ where all are wrong."""
-        for group in groups:
+        """Groups of all processes that are worth training on, in the order of the data.
+
+        By accuracy alone: the shaped reward can differ where all are wrong.
+        """
+        drawn = self.ranks.together(groups)
+        for group in drawn:
             if not group.mixed:
                 if not group.decided:
                     counts.dropped_unjudged += 1
@@ -152,7 +166,7 @@ class Sampler:
                     counts.dropped_right += 1
                 else:
                     counts.dropped_wrong += 1
-        return [group for group in groups if group.mixed]
+        return [group for group in drawn if group.mixed]
 
     def _next_request(self, wanted: int, kept: int, counts: RoundCounts) -> int:
         """How many further questions: as many as will be missing at the rate so far, within the cap.
@@ -193,6 +207,6 @@ def items_for(
     ]
 
 
-def sampling_seed(seed: int, position: int) -> int:
-    """A seed of its own for every place in the data, so that a resumed run draws the same answers."""
-    return random.Random(f"{seed}/{position}").getrandbits(63)
+def sampling_seed(seed: int, position: int, rank: int) -> int:
+    """A seed of its own for every place in the data and every process, so that a resumed run draws the same."""
+    return random.Random(f"{seed}/{position}/{rank}" if rank else f"{seed}/{position}").getrandbits(63)

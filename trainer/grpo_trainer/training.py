@@ -1,5 +1,7 @@
 """The command `grpo train`: what it prints, and how its failures are told."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 from rich.console import Console
 from rich.table import Table
 from transformers.utils import logging
@@ -10,11 +12,12 @@ from grpo_trainer.contradictions import advice, missing
 from grpo_trainer.data import DataError
 from grpo_trainer.loading import ConfigError
 from grpo_trainer.loop import Rehearsal, rehearse, train
-from grpo_trainer.observe.live import LiveView
+from grpo_trainer.observe.live import LiveView, Quiet, View
 from grpo_trainer.plan import GIB, memory_plan, shape_of
-from grpo_trainer.policy import PolicyError
 from grpo_trainer.preparation import PreparationError, assemble
+from grpo_trainer.ranks import LaunchError, Ranks, joined
 from grpo_trainer.sampling import SamplingError
+from grpo_trainer.scorer import PolicyError
 from grpo_trainer.templates import TemplateError
 from grpo_trainer.verdicts import Judge, VerdictError
 from verifier_service.client import ServiceError
@@ -25,6 +28,7 @@ REFUSALS = (
     CheckpointError,
     ConfigError,
     DataError,
+    LaunchError,
     PolicyError,
     PreparationError,
     SamplingError,
@@ -40,25 +44,38 @@ def run_training(
         _tell(errors, *lacking)
         return WRONG_USE
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    for line in advice(config):
-        console.print(f"[yellow]note:[/yellow] {line}", highlight=False)
     try:
-        with LiveView(console) as view, Judge(config.reward, view.say) as judge:
-            info = judge.info()
-            view.say(f"verifier {info.version} at {judge.url}, engine {info.engine}")
-            parts = assemble(config, judge, view.say, resume=resume, record=not dry_run)
-            if dry_run:
-                show(console, config, rehearse(parts))
-                return FINE
-            summary = train(parts, view)
+        with joined(config) as ranks:
+            _run(config, console, ranks, resume=resume, dry_run=dry_run)
     except (VerdictError, ServiceError) as error:
         _tell(errors, f"{error}", "is the service up? verifier serve; reward.url or VERIFIER_URL says where")
         return UNREACHABLE
     except REFUSALS as error:
         _tell(errors, *str(error).splitlines())
         return WRONG_USE
-    console.print(f"{summary.steps} steps. Checkpoint: {summary.checkpoint}. Report: {summary.report}")
     return FINE
+
+
+def _run(config: TrainConfig, console: Console, ranks: Ranks, *, resume: bool, dry_run: bool) -> None:
+    """One process of a run; the first of them tells people how it goes."""
+    if ranks.first:
+        for line in advice(config):
+            console.print(f"[yellow]note:[/yellow] {line}", highlight=False)
+    with _view(console, ranks) as view, Judge(config.reward, view.say) as judge:
+        info = judge.info()
+        view.say(f"verifier {info.version} at {judge.url}, engine {info.engine}")
+        parts = assemble(config, judge, view.say, resume=resume, record=not dry_run, ranks=ranks)
+        if dry_run:
+            rehearsal = rehearse(parts)
+            if ranks.first:
+                show(console, config, rehearsal)
+            return
+        summary = train(parts, view)
+        view.say(f"{summary.steps} steps. Checkpoint: {summary.checkpoint}. Report: {summary.report}")
+
+
+def _view(console: Console, ranks: Ranks) -> AbstractContextManager[View]:
+    return LiveView(console) if ranks.first else nullcontext(Quiet())
 
 
 def show(console: Console, config: TrainConfig, rehearsal: Rehearsal) -> None:

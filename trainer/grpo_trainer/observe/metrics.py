@@ -6,38 +6,64 @@ docs/training.md says what each of them means; a test holds the two together.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean, pstdev
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from grpo_trainer.policy import UpdateReport
-from grpo_trainer.rollout.engine import Answer
+from grpo_trainer.ranks import ALONE, Ranks
 from grpo_trainer.sampling import Round, ScoredGroup
 from grpo_trainer.verdicts import JudgeCounts, Verdict
 
 Metrics = dict[str, float]
 
 
-def round_metrics(drawn: Round) -> Metrics:
-    """What was sampled and how it was judged."""
-    answers, verdicts = drawn.answers, drawn.verdicts
+def round_metrics(drawn: Round, ranks: Ranks = ALONE) -> Metrics:
+    """What was sampled and how it was judged, by all processes; seconds are those of the slowest."""
+    told = ranks.gathered([_Told.of(group) for group in drawn.groups])
+    groups = [group for part in told for group in part]
+    verdicts = [verdict for group in groups for verdict in group.verdicts]
+    lengths = [length for group in groups for length in group.lengths]
+    counts = drawn.counts
+    seconds = ranks.gathered((counts.generate_s, counts.wait_s))
     return {
         **_reward_metrics(verdicts),
-        **_group_metrics(drawn.groups),
-        **_length_metrics(answers, verdicts),
+        **_group_metrics(groups),
+        **_length_metrics(lengths, verdicts),
+        "length/truncated": sum(group.truncated for group in groups) / len(lengths),
         "sampling/max_tokens": drawn.max_tokens,
-        "sampling/questions": drawn.counts.asked,
-        "sampling/refills": drawn.counts.refills,
-        "sampling/dropped_right": drawn.counts.dropped_right,
-        "sampling/dropped_wrong": drawn.counts.dropped_wrong,
-        "sampling/dropped_unjudged": drawn.counts.dropped_unjudged,
-        "sampling/surplus": drawn.counts.surplus,
+        "sampling/questions": counts.asked,
+        "sampling/refills": counts.refills,
+        "sampling/dropped_right": counts.dropped_right,
+        "sampling/dropped_wrong": counts.dropped_wrong,
+        "sampling/dropped_unjudged": counts.dropped_unjudged,
+        "sampling/surplus": counts.surplus,
         "sampling/position": drawn.position,
-        "time/generate": drawn.counts.generate_s,
-        "time/wait_for_verdicts": drawn.counts.wait_s,
+        "time/generate": max(generate for generate, _ in seconds),
+        "time/wait_for_verdicts": max(wait for _, wait in seconds),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the log needs of a group, without its texts and tokens: this travels between processes."""
+
+    verdicts: tuple[Verdict, ...]
+    lengths: tuple[int, ...]
+    truncated: int
+    right: int
+    decided: int
+    mixed: bool
+
+    @classmethod
+    def of(cls, group: ScoredGroup) -> "_Told":
+        verdicts = tuple(Verdict(v.reward, v.outcome, v.scores) for v in group.verdicts)
+        lengths = tuple(len(answer.token_ids) for answer in group.answers)
+        truncated = sum(answer.truncated for answer in group.answers)
+        return cls(verdicts, lengths, truncated, group.right, group.decided, group.mixed)
 
 
 def _reward_metrics(verdicts: Sequence[Verdict]) -> Metrics:
@@ -58,7 +84,7 @@ def _reward_metrics(verdicts: Sequence[Verdict]) -> Metrics:
     return result
 
 
-def _group_metrics(groups: Sequence[ScoredGroup]) -> Metrics:
+def _group_metrics(groups: Sequence[_Told]) -> Metrics:
     decided = [g for g in groups if g.decided]
     return {
         "groups/all_right": _share(g.right == g.decided for g in decided),
@@ -67,13 +93,8 @@ def _group_metrics(groups: Sequence[ScoredGroup]) -> Metrics:
     }
 
 
-def _length_metrics(answers: Sequence[Answer], verdicts: Sequence[Verdict]) -> Metrics:
-    lengths = [len(a.token_ids) for a in answers]
-    result: Metrics = {
-        "length/mean": fmean(lengths),
-        "length/longest": max(lengths),
-        "length/truncated": _share(a.truncated for a in answers),
-    }
+def _length_metrics(lengths: Sequence[int], verdicts: Sequence[Verdict]) -> Metrics:
+    result: Metrics = {"length/mean": fmean(lengths), "length/longest": max(lengths)}
     for outcome in ("right", "wrong"):
         some = [n for n, v in zip(lengths, verdicts, strict=True) if v.outcome == outcome]
         if some:
@@ -99,17 +120,29 @@ def update_metrics(report: UpdateReport) -> Metrics:
     }
 
 
-def judge_metrics(counts: JudgeCounts) -> Metrics:
-    """What has happened between trainer and service so far."""
-    return {
-        "verifier/requests": counts.requests,
-        "verifier/retries": counts.retries,
-        "verifier/items_again": counts.items_again,
-        "verifier/outages": counts.outages,
-        "verifier/outage_s": counts.outage_s,
-        "verifier/engine_changes": counts.engine_changes,
-        "verifier/latency": counts.latency_s / max(counts.requests, 1),
-    }
+def judge_metrics(counts: JudgeCounts, ranks: Ranks = ALONE) -> Metrics:
+    """What has happened between trainer and service so far, on all processes."""
+    told = ranks.gathered(counts)
+    names = ("requests", "retries", "items_again", "outages", "outage_s", "engine_changes")
+    totals: Metrics = {f"verifier/{name}": sum(getattr(one, name) for one in told) for name in names}
+    latency = sum(one.latency_s for one in told) / max(totals["verifier/requests"], 1)
+    return totals | {"verifier/latency": latency}
+
+
+class Log(Protocol):
+    """Where the numbers of a run go."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None: ...
+
+    def completions(self, step: int, drawn: Round, count: int) -> None: ...
+
+
+class NoLog:
+    """Of a process that leaves the writing to the first."""
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None: ...
+
+    def completions(self, step: int, drawn: Round, count: int) -> None: ...
 
 
 class MetricLog:
