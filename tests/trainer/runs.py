@@ -23,13 +23,23 @@ def write_start(folder: Path, *, questions: int = 40) -> list[str]:
     tiny_model().save_pretrained(folder / "start")
     tiny_tokenizer().save_pretrained(folder / "start")
     write_questions(folder / "train.jsonl", sums(0).seen[:questions])
+    return places_of(folder)
+
+
+def places_of(folder: Path) -> list[str]:
     return [f"model.path={folder / 'start'}", f"data.train={folder / 'train.jsonl'}"]
 
 
 def config_of(folder: Path, *words: str) -> TrainConfig:
     """A run of 4 steps of 4 questions x 4 answers, in `folder`/run."""
+    write_start(folder)
+    return config_on(folder, *words)
+
+
+def config_on(folder: Path, *words: str) -> TrainConfig:
+    """The same, where the start has been written."""
     small = ["steps=4", "batch.answers_per_step=16", "batch.group_size=4", "sampling.max_tokens=10"]
-    places = [*write_start(folder), f"output={folder / 'run'}", "log.tensorboard=false"]
+    places = [*places_of(folder), f"output={folder / 'run'}", "log.tensorboard=false"]
     return load_config("tiny-cpu", overrides=[*places, *small, *words])
 
 

@@ -39,7 +39,8 @@ def _sharded(scorer: Scorer, config: TrainConfig, ranks: Ranks) -> torch.nn.Modu
     precision = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if half else MixedPrecisionPolicy()
     for layer in layers:
         fully_shard(layer, mesh=mesh, mp_policy=precision)
-    fully_shard(scorer, mesh=mesh, mp_policy=precision)
+    # By default a root stays gathered until a backward pass, which a reference never has.
+    fully_shard(scorer, mesh=mesh, mp_policy=precision, reshard_after_forward=True)
     return scorer
 
 
