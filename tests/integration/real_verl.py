@@ -91,7 +91,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         texts = tokenizer()
         texts.save_pretrained(folder)
-        for manager in ("naive", "dapo", "limited"):
+        for manager in ("naive", "dapo", "gdpo", "rate_limited"):
             rewards, extra = by_loop(configuration(folder, "compute_score", manager), data)
             assert rewards == expected, rewards
             assert set(extra) >= KEYS, extra

@@ -241,9 +241,10 @@ def test_a_silent_server_leaves_time_for_another_one() -> None:
 
 
 def test_certificates_are_checked() -> None:
-    with Client("https://judge.invalid") as client:
+    with Client("http://a,https://judge.invalid") as client:
         context = client._session()._transport._pool._ssl_context  # type: ignore[attr-defined]
-        assert context.verify_mode == ssl.CERT_REQUIRED
+        assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+        assert context.get_ca_certs()
 
 
 def test_a_great_batch_is_sent_in_parts_and_comes_back_in_order() -> None:

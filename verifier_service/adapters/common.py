@@ -1,5 +1,6 @@
 """What the adapters share: asking with patience, and what a trainer is told where there is no verdict."""
 
+import asyncio
 import json
 import logging
 import os
@@ -10,14 +11,17 @@ from functools import cache
 from threading import Lock
 from typing import Any, Literal
 
+from verifier_service.adapters.gathering import Gathering, Outcome
 from verifier_service.client import (
     AsyncClient,
     Client,
     RequestRefused,
     ServiceError,
+    UnexpectedReply,
 )
-from verifier_service.client.addresses import given
+from verifier_service.client.addresses import addresses, given
 from verifier_service.conversation import ProfileArgument, RulesArgument, encoded
+from verifier_service.prompts import opens_thinking
 from verifier_service.schema import GOLD_NAMES, ItemError, Result
 
 log = logging.getLogger("verifier_service.adapters")
@@ -29,10 +33,17 @@ Item = Mapping[str, Any]
 # Statuses of a service that is full, stopping, at fault, or behind a proxy that cannot reach it. Any other
 # refusal is of the request itself, and would come again with each of them.
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
-RETRIES = 12
+# The budget ends the tries; their pauses grow to seconds.
+RETRIES = 1000
+# Several servers each get their share of it, so that a silent one leaves time for another.
+SHARE_OF_SERVER = 0.4
 # Where the budget is short, the service is told, so that it sends what it has in time.
 SHORT_BUDGET_S, SHARE_OF_SERVICE = 15.0, 0.8
-RECENT, FEW = 512, 64
+# The error rate is that of the last items, and none before there were a few; and one call that failed, be it of
+# a whole step, is told by its rule alone.
+RECENT, FEW, FEWEST_CALLS = 512, 128, 2
+# What a worker of the service takes at once.
+TOGETHER = 32
 
 
 class NoVerdict(RuntimeError):
@@ -64,6 +75,7 @@ class _Book:
 
     def __init__(self) -> None:
         self.counts = Counts()
+        self._failed_calls = 0
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._lock = Lock()
 
@@ -75,11 +87,13 @@ class _Book:
             self.counts.items += len(results)
             self.counts.no_verdict += len(failed)
             self.counts.codes.update(code_of(result) for result in failed)
+            self._failed_calls += bool(failed)
             self._recent.extend(result.reward is None for result in results)
             seen = len(self._recent)
+            enough = seen >= FEW and self._failed_calls >= FEWEST_CALLS
             # Each doubling is told: the first at once, and a service that is away does not fill the log.
             due = self.counts.no_verdict.bit_length() > before.bit_length()
-            return due, sum(self._recent) / seen if seen >= FEW else 0.0
+            return due, sum(self._recent) / seen if enough else 0.0
 
 
 class Remote:
@@ -89,7 +103,9 @@ class Remote:
     profile, rules: of the items that name none; by default those of the service.
     on_no_verdict: what `paid` gives where there is no verdict.
     budget_s: how long one call may take, with all its retries.
-    max_error_rate: the share of the last 512 items (from 64 on) that may have no verdict.
+    max_error_rate: the share of the last 512 items (from 128 on, and from the second call that fails) that may
+    have no verdict.  together: how many calls of `ajudge` for single items may share a request; 1: none.
+    trust_env: take proxies and certificates from the environment.
     Picklable, and safe in threads, after a fork and across event loops.
     """
 
@@ -103,6 +119,8 @@ class Remote:
         rules: RulesArgument = None,
         budget_s: float = 60.0,
         max_error_rate: float = 0.5,
+        together: int = TOGETHER,
+        trust_env: bool = False,
     ) -> None:
         if isinstance(on_no_verdict, str) and on_no_verdict != "raise":
             raise ValueError(f'on_no_verdict is "raise", None or a number, not {on_no_verdict!r}')
@@ -111,14 +129,17 @@ class Remote:
         self.rules = rules
         self.max_error_rate = max_error_rate
         self.deadline_s = SHARE_OF_SERVICE * budget_s if budget_s < SHORT_BUDGET_S else None
+        share = SHARE_OF_SERVER if len(addresses(url)) > 1 else 1.0
         options: dict[str, Any] = {
             "api_key": api_key,
-            "timeout_s": budget_s,
+            "timeout_s": share * budget_s,
             "total_s": budget_s,
             "retries": RETRIES,
+            "trust_env": trust_env,
         }
         self.client = Client(url, **options)
         self.async_client = AsyncClient(url, **options)
+        self._gathering = Gathering(self._ask_together, together)
         self._books: dict[int, _Book] = {}
 
     @property
@@ -134,12 +155,31 @@ class Remote:
         return self._noted(results)
 
     async def ajudge(self, items: Sequence[Item]) -> list[Result]:
-        """As `judge`."""
-        try:
-            results = (await self.async_client.score(items, **self._options())).results
-        except ServiceError as error:
-            results = _failed(error, len(items))
+        """As `judge`. Single items that are asked about at about the same time share a request."""
+        if len(items) == 1:
+            results = [await self._gathering.result(items[0])]
+        else:
+            results = await self._ask(items)
         return self._noted(results)
+
+    async def _ask(self, items: Sequence[Item]) -> list[Result]:
+        try:
+            return (await self.async_client.score(items, **self._options())).results
+        except ServiceError as error:
+            return _failed(error, len(items))
+
+    async def _ask_together(self, items: Sequence[Item]) -> Sequence[Outcome]:
+        """Whoever is refused does not take the others along: then each goes alone."""
+        try:
+            results = await self._ask(items)
+        except RequestRefused as error:
+            if len(items) == 1:
+                return [error]
+            alone = await asyncio.gather(*(self._ask_together([item]) for item in items))
+            return [outcome for (outcome,) in alone]
+        for result in results:
+            result.index = 0
+        return results
 
     def paid(self, result: Result) -> float | None:
         """The reward, or what stands in for it. Raises NoVerdict where that is the rule."""
@@ -183,10 +223,13 @@ class Remote:
                 "an exception" if self.on_no_verdict == "raise" else self.on_no_verdict,
             )
         if share > self.max_error_rate:
-            raise TooManyErrors(
+            words = (
                 f"{share:.0%} of the last items had no verdict (max_error_rate {self.max_error_rate:.0%}):"
                 f" {_told(counts.codes)}; the service is {self.client.url}"
             )
+            # Some trainers make a 0 of any exception: then it stands in the log at least.
+            log.error(words)
+            raise TooManyErrors(words)
         return results
 
     def _book(self) -> _Book:
@@ -239,7 +282,7 @@ def gold_column(columns: Mapping[str, Any], name: str | None = None) -> Any:
 def item_of(completion: Any, gold: Any, prompt: Any = None, **more: Any) -> dict[str, Any]:
     """An item; what is None is left out, and of chat messages only what can be judged is kept."""
     item = {"completion": plain_text(completion), "gold": gold, "prompt": plain_text(prompt), **more}
-    if prompt is not None and ends_in_think(item["prompt"]):
+    if opens_thinking(item["prompt"]):
         item["prefilled_think"] = True
     return {name: value for name, value in item.items() if value is not None or name == "gold"}
 
@@ -263,16 +306,6 @@ def _plain_message(message: Any) -> dict[str, Any]:
     return found if reasoning is None else {**found, "reasoning_content": reasoning}
 
 
-def ends_in_think(prompt: Any) -> bool:
-    """Whether a prompt opens the thinking itself, so that the completion has no opening tag."""
-    return isinstance(prompt, str) and prompt.rstrip().endswith("<think>")
-
-
-def answer_in(query: str, prompt: str) -> str:
-    """The answer in a text that begins with its prompt."""
-    return query.removeprefix(prompt)
-
-
 def _failed(error: ServiceError, count: int) -> list[Result]:
     """Results for items that nobody judged. Raises the error where no other request would fare better."""
     if isinstance(error, RequestRefused):
@@ -280,7 +313,7 @@ def _failed(error: ServiceError, count: int) -> list[Result]:
             raise error
         code = f"http_{error.status}"
     else:
-        code = "unreachable"
+        code = "unexpected_reply" if isinstance(error, UnexpectedReply) else "unreachable"
     told = ItemError(code=code, message=str(error), retryable=True)
     return [
         Result(index=place, status="error", reward=None, verdict=None, error=told) for place in range(count)

@@ -1,6 +1,7 @@
 """NeMo RL: an environment of one turn. With NeMo Gym, /verify of the service is the way instead.
 
-    register_env("verifier", "verifier_service.adapters.for_nemo_rl.RemoteEnvironment")
+    from verifier_service.adapters.for_nemo_rl import register
+    register()                                   # before the run makes its environments
     env: {verifier: {url: "http://HOST:8000"}}
 
 Where there is no verdict: NoVerdict is raised, since NeMo RL cannot tell a 0.0 of a failure from one of a
@@ -15,10 +16,20 @@ from typing import Any
 from verifier_service.adapters.common import Remote, gold_column, item_of
 
 ON_NO_VERDICT = "raise"
+ACTOR = f"{__name__}.Actor"
+
+
+def register(name: str = "verifier") -> None:
+    """Makes the environment known under this name, as one that runs in NeMo RL's own Python environment."""
+    python = import_module("nemo_rl.distributed.virtual_cluster").PY_EXECUTABLES.SYSTEM
+    import_module("nemo_rl.distributed.ray_actor_environment_registry").ACTOR_ENVIRONMENT_REGISTRY[ACTOR] = (
+        python
+    )
+    import_module("nemo_rl.environments.utils").register_env(name, ACTOR)
 
 
 class RemoteEnvironment:
-    """cfg: a mapping of the options of `common.Remote`."""
+    """cfg: a mapping of the options of `common.Remote`. NeMo RL makes its actor, `Actor`, of this class."""
 
     def __init__(self, cfg: Mapping[str, Any] | None = None) -> None:
         self._judge = Remote(**{"on_no_verdict": ON_NO_VERDICT, **(cfg or {})})
@@ -50,3 +61,10 @@ class RemoteEnvironment:
 
     def shutdown(self) -> None:
         self._judge.client.close()
+
+
+def __getattr__(name: str) -> Any:
+    """`Actor`, once ray is there: it is the trainer's."""
+    if name == "Actor":
+        return import_module("ray").remote(RemoteEnvironment)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,8 @@ Where there is no verdict: 0.0 and verifier_error 1.0 in extra_logs, counted; Op
 from collections.abc import Sequence
 from typing import Any
 
-from verifier_service.adapters.common import answer_in, error_flag, item_of, remote
+from verifier_service.adapters.common import error_flag, item_of, remote
+from verifier_service.prompts import answer_in
 
 ON_NO_VERDICT = 0.0
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifier_service.adapters.common import gold_column, item_of, remote
+from verifier_service.adapters.common import NoVerdict, gold_column, item_of, remote
 from verifier_service.schema import Result
 
 ON_NO_VERDICT = "raise"
@@ -46,15 +46,28 @@ def _judged(task: Mapping[str, Any], answer: Any) -> tuple[float, Result]:
 
 
 def _fields(task: Any) -> Mapping[str, Any]:
-    found = getattr(task, "metadata", None) or getattr(task, "task", None) or task
+    """The row of the data set: the task itself, or where the versions of rLLM keep it."""
+    found = next((kept for name in ("metadata", "data", "task") if (kept := getattr(task, name, None))), task)
     return found if isinstance(found, Mapping) else vars(found)
 
 
 def _last_answer(episode: Any) -> Any:
-    """What the model wrote last: its text, or the last message of its chat."""
-    step = episode.trajectories[-1].steps[-1]
-    text = getattr(step, "model_response", None)
-    if text:
-        return text
-    chat = getattr(step, "chat_completions", None)
-    return chat[-1:] if chat else str(step.action)
+    """What the model wrote last, whole if it was kept so: in a step, else what the agent gave as its answer.
+
+    Raises NoVerdict where an episode holds none: something has failed before.
+    """
+    steps = [step for trajectory in episode.trajectories[-1:] for step in trajectory.steps]
+    for step in reversed(steps):
+        # A turn that called a tool has no text of its own.
+        if text := getattr(step, "model_response", None):
+            return text
+        if chat := getattr(step, "chat_completions", None):
+            return chat[-1:]
+    given = (getattr(episode, "artifacts", None) or {}).get("answer")
+    for answer in (
+        given,
+        *(getattr(one, "output", None) for one in (*episode.trajectories[-1:], *steps[-1:])),
+    ):
+        if answer:
+            return str(answer)
+    raise NoVerdict("no_text", "the episode holds no text of the model")

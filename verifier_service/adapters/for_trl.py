@@ -3,7 +3,8 @@
     from verifier_service.adapters.for_trl import reward_function
     GRPOTrainer(..., reward_funcs=reward_function("http://HOST:8000", profile="r1-zero"))
 
-Where there is no verdict the reward is None: TRL leaves the completion out.
+Where there is no verdict the reward is None: TRL leaves the completion out. `async_reward_function` is awaited by
+TRL together with other rewards that are asynchronous; alone it is no faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from verifier_service.adapters.common import Remote, code_of, error_flag, gold_column, item_of
+from verifier_service.conversation import encoded
 from verifier_service.schema import ProfileSpec, Result
 
 # Columns of a data set that the service reads where they are there.
@@ -19,8 +21,8 @@ COLUMNS = ("data_source",)
 METRIC = "verifier/no_verdict"
 
 
-class RewardFunction:
-    """The whole reward of the profile, as one function of TRL. Synchronous and picklable.
+class _Asking:
+    """Of the functions below. Picklable.
 
     gold: the column with the reference answers; by default one of those that POST /score knows.
     columns: columns that are sent as fields of the item, such as choices, unit or language.
@@ -47,19 +49,7 @@ class RewardFunction:
         self._prefilled = prefilled_think
         self._max_tokens = max_tokens
 
-    def __call__(
-        self, prompts: Sequence[Any], completions: Sequence[Any], **given: Any
-    ) -> list[float | None]:
-        results = self.results(prompts, completions, given)
-        report(results, given)
-        return [self.remote.paid(result) for result in results]
-
-    def results(
-        self, prompts: Sequence[Any], completions: Sequence[Any], given: dict[str, Any]
-    ) -> list[Result]:
-        return self.remote.judge(self._items(prompts, completions, given))
-
-    def _items(
+    def items(
         self, prompts: Sequence[Any], completions: Sequence[Any], given: dict[str, Any]
     ) -> list[dict[str, Any]]:
         golds = gold_column(given, self._gold)
@@ -77,6 +67,28 @@ class RewardFunction:
         return items
 
 
+class RewardFunction(_Asking):
+    """The whole reward of the profile, as one function of TRL. Synchronous."""
+
+    def __call__(
+        self, prompts: Sequence[Any], completions: Sequence[Any], **given: Any
+    ) -> list[float | None]:
+        results = self.remote.judge(self.items(prompts, completions, given))
+        report(results, given)
+        return [self.remote.paid(result) for result in results]
+
+
+class AsyncRewardFunction(_Asking):
+    """The same, to be awaited. As an object TRL knows it for what it is from 1.16 on."""
+
+    async def __call__(
+        self, prompts: Sequence[Any], completions: Sequence[Any], **given: Any
+    ) -> list[float | None]:
+        results = await self.remote.ajudge(self.items(prompts, completions, given))
+        report(results, given)
+        return [self.remote.paid(result) for result in results]
+
+
 class Component:
     """One reward of a profile. Those of one profile share one call; TRL adds them up."""
 
@@ -88,7 +100,7 @@ class Component:
     def __call__(
         self, prompts: Sequence[Any], completions: Sequence[Any], **given: Any
     ) -> list[float | None]:
-        results = self._shared.results(prompts, completions, given)
+        results = self._shared.results(self._shared.function.items(prompts, completions, given))
         if self._first:
             report(results, given)
         return [
@@ -106,17 +118,16 @@ class _Shared:
 
     def _forget(self) -> None:
         self._lock = Lock()
-        self._batch: tuple[Any, ...] = ()
+        self._asked: str | None = None
         self._results: list[Result] = []
 
-    def results(
-        self, prompts: Sequence[Any], completions: Sequence[Any], given: dict[str, Any]
-    ) -> list[Result]:
-        batch = (prompts, completions, gold_column(given, self.function._gold))
+    def results(self, items: list[dict[str, Any]]) -> list[Result]:
+        # As it is sent: golds may be arrays, which compare to arrays.
+        asked = encoded(items)
         with self._lock:
-            if not self._batch or any(a is not b and a != b for a, b in zip(batch, self._batch, strict=True)):
-                self._results = self.function.results(prompts, completions, given)
-                self._batch = batch
+            if asked != self._asked:
+                self._results = self.function.remote.judge(items)
+                self._asked = asked
             return self._results
 
     def __getstate__(self) -> dict[str, Any]:
@@ -130,6 +141,11 @@ class _Shared:
 def reward_function(url: str | None = None, **options: Any) -> RewardFunction:
     """One function with the whole reward; options as those of RewardFunction."""
     return RewardFunction(url, **options)
+
+
+def async_reward_function(url: str | None = None, **options: Any) -> AsyncRewardFunction:
+    """The same, asynchronous."""
+    return AsyncRewardFunction(url, **options)
 
 
 def reward_functions(
@@ -174,3 +190,15 @@ def _default() -> RewardFunction:
 def verifier(prompts: Sequence[Any], completions: Sequence[Any], **given: Any) -> list[float | None]:
     """For command lines and files that name a function: VERIFIER_URL says where, and under which profile."""
     return _default()(prompts, completions, **given)
+
+
+@cache
+def _async_default() -> AsyncRewardFunction:
+    return AsyncRewardFunction()
+
+
+async def async_verifier(
+    prompts: Sequence[Any], completions: Sequence[Any], **given: Any
+) -> list[float | None]:
+    """The same, asynchronous: a function, which every TRL that awaits rewards knows for one."""
+    return await _async_default()(prompts, completions, **given)

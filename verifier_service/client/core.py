@@ -1,7 +1,9 @@
 """What both clients are made of, but for the sending."""
 
 import os
+import ssl
 import time
+from functools import cache
 from typing import Any, TypeVar
 
 import httpx
@@ -60,6 +62,7 @@ class Core:
                 keepalive_expiry=KEEPALIVE_S,
             ),
             "transport": self._transport,
+            "verify": _trust(any(one.base.startswith("https:") for one in self.addresses), self._trust_env),
         }
 
     def __getstate__(self) -> dict[str, Any]:
@@ -105,3 +108,14 @@ class Core:
                 pool=SHARE_BEFORE * step.timeout_s,
             ),
         )
+
+
+@cache
+def _trust(https: bool, trust_env: bool) -> ssl.SSLContext:
+    """Read once a process: certificates take longer than many requests, and each event loop has its session.
+
+    Where nothing but plain HTTP is spoken there are none: such a context trusts nobody.
+    """
+    if https or trust_env:
+        return httpx.create_ssl_context(trust_env=trust_env)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

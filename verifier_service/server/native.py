@@ -15,6 +15,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from verifier_service.prompts import answer_in, opens_thinking
 from verifier_service.reading import read_item
 from verifier_service.schema import GOLD_NAMES, Result
 from verifier_service.server.decoding import Batch
@@ -163,14 +164,17 @@ def _list(sent: dict[str, Any], name: str) -> list[Any]:
 
 
 def _answer_in(query: Any, prompt: Any) -> Any:
-    """The answer in a text that begins with its prompt."""
     both = isinstance(query, str) and isinstance(prompt, str)
-    return query.removeprefix(prompt) if both else query
+    return answer_in(query, prompt) if both else query
 
 
 def _item(completion: Any, gold: Any, prompt: Any = None) -> dict[str, Any]:
-    opened = isinstance(prompt, str) and prompt.rstrip().endswith("<think>")
-    return {"completion": completion, "gold": gold, "prompt": prompt or None, "prefilled_think": opened}
+    return {
+        "completion": completion,
+        "gold": gold,
+        "prompt": prompt or None,
+        "prefilled_think": opens_thinking(prompt),
+    }
 
 
 def _gym_item(sent: dict[str, Any]) -> dict[str, Any]:

@@ -213,13 +213,48 @@ def test_a_killed_service_that_comes_back_costs_nothing(
     assert rewards == expected
 
 
-def test_too_many_errors_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@EVERY
+def test_too_many_errors_stop_the_run(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the rule of the adapter is; those that make an object for each run have their counts there."""
+    made: list[common.Remote] = []
+    first_made = common.Remote.__init__
+
+    def init(self: common.Remote, *args: Any, **options: Any) -> None:
+        first_made(self, *args, **{**options, "budget_s": 0.02, "max_error_rate": 0.5})
+        made.append(self)
+
+    monkeypatch.setattr(common.Remote, "__init__", init)
+    book = common._Book()
+    monkeypatch.setattr(common.Remote, "_book", lambda self: book)
+    monkeypatch.setenv("VERIFIER_URL", "http://127.0.0.1:1")
+    common._made.cache_clear()
+    samples = mixed(16, seed=1)[0]
+    for _ in range(200):
+        try:
+            rewards = call(samples)
+        except NoVerdict:
+            assert RULES[call] == "raise"
+        except TooManyErrors:
+            break
+        else:
+            assert rewards == [RULES[call]] * 16
+    else:
+        pytest.fail("not stopped")
+    assert 128 <= made[0].counts.no_verdict == made[0].counts.items <= 128 + 16
+    assert made[0].counts.codes.total() == made[0].counts.items
+
+
+def test_one_lost_step_is_told_by_the_rule_and_a_second_one_stops_the_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     short_budgets(monkeypatch, 0.2)
     from verifier_service.adapters.for_trl import reward_function
 
-    function = reward_function("http://127.0.0.1:1", max_error_rate=0.1)
-    batch: dict[str, Any] = {"prompts": ["?"] * 60, "completions": ["!"] * 60, "answer": ["1"] * 60}
-    assert function(**batch) == [None] * 60
-    with pytest.raises(TooManyErrors, match="unreachable 120"):
+    function = reward_function("http://127.0.0.1:1")
+    batch: dict[str, Any] = {"prompts": ["?"] * 600, "completions": ["!"] * 600, "answer": ["1"] * 600}
+    assert function(**batch) == [None] * 600
+    assert "no verdict for 600 of 600 items so far (unreachable 600); each counts as: None" in caplog.text
+    with pytest.raises(TooManyErrors, match=r"100% of the last items .*unreachable 1200"):
         function(**batch)
-    assert (function.remote.counts.items, function.remote.counts.no_verdict) == (120, 120)
+    assert caplog.records[-1].levelname == "ERROR"
+    assert (function.remote.counts.items, function.remote.counts.no_verdict) == (1200, 1200)
