@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
@@ -38,8 +39,12 @@ from verifier_service.server.problems import HANDLERS
 from verifier_service.server.routes import router
 from verifier_service.server.service import Service
 from verifier_service.server.settings import Settings
+from verifier_service.server.tracing import send_last_spans, tracing_provider
 from verifier_service.server.tracking import Tracker
 from verifier_service.spread import Spread
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 log = logging.getLogger(__name__)
 
@@ -83,10 +88,11 @@ def create_app(
     metrics = Metrics(backend.figures, lambda: service.ready, admission.stats, limiter.stats)
     decoder = Decoder(settings.max_items, settings.max_values)
     service = Service(settings, backend, starter, decoder, metrics, admission, keyring, limiter)
+    tracing = tracing_provider()
     app = FastAPI(
         title="Verifier service",
         version=verifier_service.__version__,
-        lifespan=partial(_lifespan, starter, limiter, metrics.lag),
+        lifespan=partial(_lifespan, starter, limiter, metrics.lag, tracing),
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -102,13 +108,19 @@ def create_app(
         app.add_middleware(KeyGate, keyring=keyring)
     # What is added later stands further out: a refusal is tracked like any other reply.
     app.add_middleware(Tracker, metrics=metrics, routes=KNOWN_PATHS)
+    if tracing is not None:
+        from verifier_service.server.spans import Traced
+
+        app.add_middleware(Traced, tracer=tracing.get_tracer("verifier_service"), routes=KNOWN_PATHS)
     if settings.root_path:
         app.add_middleware(Prefixed, prefix=settings.root_path)
     return app
 
 
 @asynccontextmanager
-async def _lifespan(starter: Starter, limiter: Limiter, lag: Spread, _: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(
+    starter: Starter, limiter: Limiter, lag: Spread, tracing: "TracerProvider | None", _: FastAPI
+) -> AsyncIterator[None]:
     starter.begin()
     watching = asyncio.create_task(watch_lag(lag))
     try:
@@ -117,6 +129,8 @@ async def _lifespan(starter: Starter, limiter: Limiter, lag: Spread, _: FastAPI)
         watching.cancel()
         await starter.end()
         await limiter.close()
+        if tracing is not None:
+            send_last_spans(tracing)
 
 
 def _limiter(settings: Settings) -> Limiter:

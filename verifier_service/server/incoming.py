@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
+from verifier_service.schema import ScoreResponse
 from verifier_service.server.admission import Ticket
 from verifier_service.server.auth import holder_of
 from verifier_service.server.body import read_body
@@ -17,7 +18,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Incoming:
-    """Made by `incoming`. In order: `body`, then `admit`, then `judged`."""
+    """Made by `incoming`. In order: `body`, then `admit`, then `judged`, then `scored`."""
 
     def __init__(self, request: Request, service: Service, ticket: Ticket) -> None:
         self.service = service
@@ -53,6 +54,11 @@ class Incoming:
             raise
         finally:
             watcher.cancel()
+
+    def scored(self, response: ScoreResponse) -> None:
+        """Counts what came of it, for metrics and for the request's span."""
+        self.service.metrics.batch_scored(response)
+        self._request.scope["state"]["scored"] = response
 
     async def _cancel_when_gone(self, task: "asyncio.Task[Any]") -> None:
         while (await self._request.receive())["type"] != "http.disconnect":

@@ -126,7 +126,7 @@ async def _judged(call: Incoming, items: Sequence[dict[str, Any]], request: Requ
         raise ProblemError(413, "too-many-items", f"{len(read)} items are more than {limit}", limit=limit)
     await call.admit(len(read))
     response = await call.judged(scored(call.service, Batch(read), request.query_params.get("profile")))
-    call.service.metrics.batch_scored(response)
+    call.scored(response)
     return response.results
 
 

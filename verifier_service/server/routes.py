@@ -78,7 +78,7 @@ async def score(request: Request, profile: ProfileQuery = None) -> Response:
         batch = _decoded(call.service, await call.body())
         await call.admit(len(batch.items))
         response = await call.judged(scored(call.service, batch, profile))
-        call.service.metrics.batch_scored(response)
+        call.scored(response)
         return _json(response)
 
 

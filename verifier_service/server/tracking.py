@@ -16,7 +16,7 @@ from verifier_service.server.paths import route_path
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 # Asked for every few seconds by machines: their lines would bury the others.
-_QUIET = frozenset({"/healthz", "/readyz", "/metrics", "/stats"})
+QUIET = frozenset({"/healthz", "/readyz", "/metrics", "/stats"})
 HANDLED_NOTHING = 499  # the sender was gone before there was a reply
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Tracker:
         path = route_path(scope)
         known = path in self._routes
         self._metrics.request_ended(path if known else "other", status, seconds)
-        level = logging.DEBUG if path in _QUIET else logging.INFO
+        level = logging.DEBUG if path in QUIET else logging.INFO
         shown = path if known else ascii(path[:100])
         if log.isEnabledFor(level):
             fields = {
