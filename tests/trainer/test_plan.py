@@ -11,6 +11,7 @@ from grpo_trainer.loading import ConfigError, load_config
 from grpo_trainer.plan import (
     GIB,
     activations_per_token,
+    adapter_count,
     batch_plan,
     cache_per_token,
     memory_plan,
@@ -56,7 +57,7 @@ def test_memory_adds_up() -> None:
     plan = memory_plan(config, shape("single-gpu-0.5b"))
     assert plan.weights == plan.gradients == 4 * plan.parameters
     assert plan.optimizer == 8 * plan.parameters
-    assert plan.half_copy == 2 * plan.parameters
+    assert plan.gathered == plan.engine == 2 * plan.parameters
     assert plan.reference == 0
     assert plan.cache == 128 * (512 + 512) * cache_per_token(shape("single-gpu-0.5b"), 2)
     assert plan.peak == plan.fixed + max(plan.cache, plan.activations + plan.logits)
@@ -76,6 +77,38 @@ def test_each_knob_moves_its_part_alone() -> None:
     assert changed("model.gradient_checkpointing=false") == {"activations"}
     assert changed("batch.micro_batch=4") == {"activations"}
     assert changed("kl.beta=0", "reference.update=none") == {"reference"}
+    stored = {"weights", "gradients", "optimizer"}
+    assert changed("lora.rank=8") == {*stored, "trained", "gathered", "reference"}
+    eight = ["distributed.world_size=8"]
+    assert changed("distributed.engine=fsdp", *eight) == {*stored, "gathered", "reference", "cache"}
+    assert changed("distributed.engine=ddp", *eight) == {"cache"}
+
+
+def test_shards_divide_what_is_stored_and_gather_a_few_layers() -> None:
+    sizes = shape("deepseekmath")
+    one, eight = (
+        memory_plan(load_config("deepseekmath", overrides=words), sizes)
+        for words in ([], ["distributed.engine=fsdp", "distributed.world_size=8"])
+    )
+    assert eight.weights == pytest.approx(one.weights / 8, abs=1)
+    assert eight.optimizer == pytest.approx(one.optimizer / 8, abs=1)
+    assert eight.reference == pytest.approx(one.reference / 8, abs=1)
+    assert eight.gathered < 0.2 * one.gathered
+    assert eight.engine == one.engine
+
+
+def test_adapters_are_all_that_learns() -> None:
+    plan = memory_plan(load_config("deepseekmath", overrides=["lora.rank=32"]), shape("deepseekmath"))
+    assert plan.weights == 2 * plan.parameters + 4 * plan.trained
+    assert plan.gradients == 4 * plan.trained
+    assert plan.optimizer == 8 * plan.trained
+    assert plan.trained < 0.02 * plan.parameters
+
+
+def test_each_process_has_its_share_of_the_micro_batches() -> None:
+    words = ["distributed.engine=ddp", "distributed.world_size=4", "batch.micro_batch=8"]
+    plan = batch_plan(load_config("tiny-cpu", overrides=words))
+    assert (plan.processes, plan.micro_batches_per_step) == (4, 4)
 
 
 def test_the_shape_is_read_from_the_checkpoint_first(tmp_path: Path) -> None:
@@ -144,6 +177,23 @@ def bytes_kept(layers: int, *, half: bool, tokens: tuple[int, int]) -> int:
 def test_parameters_are_those_of_the_real_module() -> None:
     pytest.importorskip("torch", reason="torch is not installed: pip install ./trainer")
     assert sum(p.numel() for p in qwen2(SMALL.layers).parameters()) == parameter_count(SMALL)
+
+
+def test_adapters_are_those_that_peft_makes() -> None:
+    pytest.importorskip("peft", reason="peft is not installed")
+    from grpo_trainer.adapters import add_adapters
+
+    for words in (["lora.rank=8"], ["lora.rank=3", 'lora.targets=["k_proj", "down_proj"]']):
+        config, model = load_config("tiny-cpu", overrides=words).lora, qwen2(SMALL.layers)
+        add_adapters(model, config, seed=0)
+        learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        assert learning == adapter_count(SMALL, config)
+
+
+def test_an_adapter_that_the_arithmetic_does_not_know_is_named() -> None:
+    config = load_config("tiny-cpu", overrides=["lora.rank=8", 'lora.targets=["w1"]']).lora
+    with pytest.raises(ConfigError, match="no w1 in this arithmetic"):
+        adapter_count(SMALL, config)
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -105,9 +105,9 @@ def plan(
 ) -> None:
     """Work out what a run needs: batches, tokens, memory. Loads nothing and takes no time.
 
-    Tokens are upper bounds, with every answer as long as allowed; memory is an estimate from them, for one
-    device without sharding. It needs the sizes of the model: from config.json where `model.path` is a
-    directory, else from `[model.shape]`. Exit code 1: the run does not fit into `--gpu-memory`.
+    Tokens are upper bounds, with every answer as long as allowed; memory is an estimate from them, for the
+    device of each of `distributed.world_size` processes. It needs the sizes of the model: from config.json
+    where `model.path` is a directory, else from `[model.shape]`. Exit code 1: the run does not fit into `--gpu-memory`.
 
     Try: `grpo plan --preset single-gpu-0.5b --gpu-memory 24 sampling.max_tokens=2048`
     """
@@ -165,7 +165,8 @@ def _judge_fit(console: Console, memory: MemoryPlan | None, gpu_memory: float) -
         return
     console.print(
         f"[red]does not fit[/red]: {needed:.1f} of {gpu_memory:g} GiB. What helps, in this order: "
-        "batch.micro_batch, sampling.batch, model.gradient_checkpointing=true, sampling.max_tokens"
+        "batch.micro_batch, sampling.batch, model.gradient_checkpointing=true, sampling.max_tokens, lora.rank=32, "
+        "more devices with distributed.engine=fsdp (docs/scaling-training.md)"
     )
     raise typer.Exit(1)
 
@@ -174,11 +175,12 @@ def _batch_table(config: TrainConfig, counts: BatchPlan) -> Table:
     table = Table("batches", "", "", box=None, pad_edge=False)
     batch = config.batch
     how = {
+        "processes": "distributed.world_size",
         "rounds": "of sampling: steps / (steps_per_rollout x passes)",
         "steps": "updates of the weights",
         "questions_per_step": f"answers / group size {batch.group_size}",
         "answers_per_step": "batch.answers_per_step",
-        "micro_batches_per_step": f"of {batch.micro_batch} answers; the gradient does not depend on it",
+        "micro_batches_per_step": f"on each process, of {batch.micro_batch} answers; never changes the gradient",
         "questions_per_rollout": f"of one step x {batch.steps_per_rollout}",
         "answers_per_rollout": f"of one step x {batch.steps_per_rollout}",
         "longest_answer": "tokens, at the end of the schedule",
@@ -196,16 +198,13 @@ def _batch_table(config: TrainConfig, counts: BatchPlan) -> Table:
 def _memory_table(config: TrainConfig, memory: MemoryPlan) -> Table:
     table = Table("memory", "GiB", "", box=None, pad_edge=False)
     table.columns[1].justify = "right"
-    precision = config.model.precision
     rows = {
-        "weights": (memory.weights, f"{memory.parameters:,} parameters"),
-        "gradients": (memory.gradients, "in the type of the weights"),
+        "weights": (memory.weights, f"{memory.parameters:,} parameters{_sharing(config)}"),
+        "gradients": (memory.gradients, f"of {memory.trained:,} that learn"),
         "optimizer": (memory.optimizer, "two moments of AdamW"),
-        "half copy": (
-            memory.half_copy,
-            "of the weights, in bfloat16" if memory.half_copy else f"none in {precision}",
-        ),
+        "gathered": (memory.gathered, _gathering(config)),
         "reference": (memory.reference, f'reference.update="{config.reference.update}"'),
+        "engine": (memory.engine, "the copy that answers are drawn from"),
         "engine's cache": (memory.cache, "keys and values of the answers generated at once"),
         "activations": (memory.activations, f"a micro-batch of {config.batch.micro_batch} longest answers"),
         "logits": (memory.logits, f"chunks of {config.model.head_chunk} tokens"),
@@ -214,6 +213,18 @@ def _memory_table(config: TrainConfig, memory: MemoryPlan) -> Table:
     for name, (size, how) in rows.items():
         table.add_row(name, f"{size / GIB:.2f}", how)
     return table
+
+
+def _sharing(config: TrainConfig) -> str:
+    sharded = config.distributed.engine == "fsdp"
+    return f", in {config.distributed.world_size or 1} shards like the next two" if sharded else ""
+
+
+def _gathering(config: TrainConfig) -> str:
+    if config.distributed.engine == "fsdp":
+        return "layers made whole for a pass"
+    half = config.model.precision == "bfloat16"
+    return "copies in half precision for a pass" if half else f"nothing in {config.model.precision}"
 
 
 def _or_exit(compute: Callable[[], T]) -> T:

@@ -328,6 +328,11 @@ def uneven(config: TrainConfig, processes: int) -> Iterator[str]:
 
 
 def _advice(config: TrainConfig) -> Iterator[str]:
+    if config.distributed.engine != "none" and config.distributed.world_size is None:
+        yield (
+            "distributed.world_size is not set: the run takes as many processes as come up, two at least, and "
+            "grpo plan counts one"
+        )
     late = [s.from_step for s in config.sampling.length_schedule if s.from_step >= config.steps]
     if late:
         yield f"sampling.length_schedule changes at step {late[0]}, but the run ends at {config.steps}"

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from grpo_trainer.config import ShapeConfig, TrainConfig
+from grpo_trainer.config import LoraConfig, ShapeConfig, TrainConfig
 from grpo_trainer.loading import ConfigError
 
 GIB = 1024**3
@@ -22,8 +22,12 @@ LOGITS_ALIVE = 3
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """Counts of a run; tokens are upper bounds, for answers that all reach the limit."""
+    """Counts of a run; tokens are upper bounds, for answers that all reach the limit.
 
+    micro_batches_per_step: on each of the processes.
+    """
+
+    processes: int
     rounds: int
     steps: int
     questions_per_step: int
@@ -39,17 +43,22 @@ class BatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Bytes on one device that holds everything, and how the parts come about.
+    """Bytes on the device of each process, and how the parts come about.
 
+    parameters: of the model.  trained: those that learn, all of them or the adapters.
+    gathered: what a pass needs beside the stored weights: copies in half precision, or sharded layers made whole.
+    engine: the copy that answers are drawn from, where it is not the policy itself.
     The engine's cache and the update's activations are never alive together, so the peak counts the larger.
     """
 
     parameters: int
+    trained: int
     weights: int
     gradients: int
     optimizer: int
-    half_copy: int
+    gathered: int
     reference: int
+    engine: int
     cache: int
     activations: int
     logits: int
@@ -57,7 +66,8 @@ class MemoryPlan:
     @property
     def fixed(self) -> int:
         """What is alive from the first to the last step."""
-        return self.weights + self.gradients + self.optimizer + self.half_copy + self.reference
+        stored = self.weights + self.gradients + self.optimizer
+        return stored + self.gathered + self.reference + self.engine
 
     @property
     def peak(self) -> int:
@@ -67,12 +77,14 @@ class MemoryPlan:
 def batch_plan(config: TrainConfig) -> BatchPlan:
     """The batch arithmetic of a run."""
     batch, longest = config.batch, config.sampling.longest
+    processes = config.distributed.world_size or 1
     return BatchPlan(
+        processes=processes,
         rounds=config.rounds,
         steps=config.steps,
         questions_per_step=batch.questions_per_step,
         answers_per_step=batch.answers_per_step,
-        micro_batches_per_step=ceil(batch.answers_per_step / batch.micro_batch),
+        micro_batches_per_step=ceil(batch.answers_per_step // processes / batch.micro_batch),
         questions_per_rollout=batch.questions_per_rollout,
         answers_per_rollout=batch.answers_per_rollout,
         longest_answer=longest,
@@ -83,48 +95,113 @@ def batch_plan(config: TrainConfig) -> BatchPlan:
 
 
 def memory_plan(config: TrainConfig, shape: ShapeConfig) -> MemoryPlan:
-    """The memory of a run with a dense model of this shape, on one device without sharding.
+    """The memory of a run with a dense model of this shape, on each device.
 
     The longest answers count: a full micro-batch of them in the update, a full batch of them in the
     engine's cache.
     """
     parameters = parameter_count(shape)
+    adapters = adapter_count(shape, config.lora)
+    trained = adapters or parameters
     compute = BYTES[config.model.precision]
     master = max(compute, BYTES["float32"])
+    processes = config.distributed.world_size or 1
+    shards = processes if config.distributed.engine == "fsdp" else 1
+    frozen = parameters * compute if adapters else 0
+    copied = config.reference.update != "none" and not adapters
     length = config.data.max_prompt_tokens + config.sampling.longest
-    generated = min(
-        config.sampling.batch or config.batch.answers_per_rollout, config.batch.answers_per_rollout
-    )
-    update_tokens = min(config.batch.micro_batch, config.batch.answers_per_step) * length
+    answers = config.batch.answers_per_rollout // processes
+    update_tokens = min(config.batch.micro_batch, config.batch.answers_per_step // processes) * length
+    elsewhere = config.rollout.engine == "vllm-server"
     return MemoryPlan(
         parameters=parameters,
-        weights=parameters * master,
-        gradients=parameters * master,
-        optimizer=parameters * master * ADAM_MOMENTS,
-        half_copy=parameters * compute if compute < master else 0,
-        reference=parameters * compute if config.reference.update != "none" else 0,
-        cache=generated * length * cache_per_token(shape, compute),
+        trained=trained,
+        weights=_share(frozen + trained * master, shards),
+        gradients=_share(trained * master, shards),
+        optimizer=_share(trained * master * ADAM_MOMENTS, shards),
+        gathered=_gathered(config, shape, trained),
+        reference=_share(parameters * compute, shards) if copied else 0,
+        engine=parameters * compute if samples_apart(config) and not elsewhere else 0,
+        cache=0
+        if elsewhere
+        else min(config.sampling.batch or answers, answers) * length * cache_per_token(shape, compute),
         activations=update_tokens
         * activations_per_token(shape, compute, config.model.gradient_checkpointing),
         logits=min(update_tokens, config.model.head_chunk) * shape.vocab * BYTES["float32"] * LOGITS_ALIVE,
     )
 
 
+def samples_apart(config: TrainConfig) -> bool:
+    """Whether answers are drawn from a copy of the policy: its own module is sharded, or not in the precision."""
+    apart = config.model.precision == "bfloat16" or config.distributed.engine == "fsdp"
+    return apart or config.lora.rank is not None or config.rollout.engine != "transformers"
+
+
+def _share(size: int, shards: int) -> int:
+    return ceil(size / shards)
+
+
+def _gathered(config: TrainConfig, shape: ShapeConfig, trained: int) -> int:
+    """Sharded: the layer at work, the next one, and what belongs to no layer. Else copies in half precision."""
+    compute = BYTES[config.model.precision]
+    if config.distributed.engine == "fsdp":
+        outside = parameter_count(shape) - shape.layers * layer_count(shape)
+        return (min(shape.layers, 2) * layer_count(shape) + outside) * compute
+    return trained * compute if compute < BYTES["float32"] else 0
+
+
 def parameter_count(shape: ShapeConfig) -> int:
-    """Weights of a Llama or Qwen2 model: attention, gated feed-forward, two norms a layer, embeddings."""
-    head_dim = shape.head_dim or shape.hidden // shape.heads
-    queries, keys = shape.heads * head_dim, shape.kv_heads * head_dim
-    attention = 2 * shape.hidden * queries + 2 * shape.hidden * keys
-    biases = queries + 2 * keys if shape.qkv_bias else 0
-    layer = attention + biases + 3 * shape.hidden * shape.intermediate + 2 * shape.hidden
+    """Weights of a Llama or Qwen2 model: its layers, the last norm, embeddings."""
     embeddings = shape.vocab * shape.hidden * (1 if shape.tied else 2)
-    return shape.layers * layer + embeddings + shape.hidden
+    return shape.layers * layer_count(shape) + embeddings + shape.hidden
+
+
+def layer_count(shape: ShapeConfig) -> int:
+    """Weights of one layer: attention, gated feed-forward, two norms."""
+    queries, keys = _widths(shape)
+    biases = queries + 2 * keys if shape.qkv_bias else 0
+    return sum(i * o for i, o in _linears(shape).values()) + biases + 2 * shape.hidden
+
+
+def adapter_count(shape: ShapeConfig, config: LoraConfig) -> int:
+    """Weights of the adapters: rank x (inputs + outputs) of each layer named; 0 where there are none.
+
+    Raises ConfigError for a layer that this arithmetic does not know.
+    """
+    if config.rank is None:
+        return 0
+    linears = _linears(shape)
+    if unknown := [name for name in config.targets if name not in linears]:
+        raise ConfigError(
+            [f"lora.targets: no {unknown[0]} in this arithmetic, which knows {', '.join(linears)}"]
+        )
+    return shape.layers * config.rank * sum(sum(linears[name]) for name in config.targets)
+
+
+def _linears(shape: ShapeConfig) -> dict[str, tuple[int, int]]:
+    """Inputs and outputs of the linear layers inside a transformer layer."""
+    queries, keys = _widths(shape)
+    return {
+        "q_proj": (shape.hidden, queries),
+        "k_proj": (shape.hidden, keys),
+        "v_proj": (shape.hidden, keys),
+        "o_proj": (queries, shape.hidden),
+        "gate_proj": (shape.hidden, shape.intermediate),
+        "up_proj": (shape.hidden, shape.intermediate),
+        "down_proj": (shape.intermediate, shape.hidden),
+    }
+
+
+def _widths(shape: ShapeConfig) -> tuple[int, int]:
+    """Of all queries, and of all keys."""
+    head_dim = shape.head_dim or shape.hidden // shape.heads
+    return shape.heads * head_dim, shape.kv_heads * head_dim
 
 
 def cache_per_token(shape: ShapeConfig, number: int) -> int:
     """Bytes of keys and values for one token in all layers; number: bytes of one number."""
-    head_dim = shape.head_dim or shape.hidden // shape.heads
-    return 2 * shape.layers * shape.kv_heads * head_dim * number
+    _, keys = _widths(shape)
+    return 2 * shape.layers * keys * number
 
 
 def activations_per_token(shape: ShapeConfig, number: int, checkpointing: bool) -> int:
@@ -135,9 +212,9 @@ def activations_per_token(shape: ShapeConfig, number: int, checkpointing: bool) 
     not kept (flash or memory-efficient attention). With checkpointing each layer keeps its input alone,
     and one layer at a time keeps everything.
     """
-    head_dim = shape.head_dim or shape.hidden // shape.heads
+    _, keys = _widths(shape)
     residual = 30 if number == BYTES["bfloat16"] else 8 * number
-    inside = 4 * shape.intermediate + 2 * shape.kv_heads * head_dim
+    inside = 4 * shape.intermediate + 2 * keys
     layer = residual * shape.hidden + number * inside
     layer_input = shape.hidden * max(number, BYTES["float32"])
     return shape.layers * layer_input + layer if checkpointing else shape.layers * layer

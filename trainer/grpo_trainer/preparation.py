@@ -14,6 +14,7 @@ from grpo_trainer import __version__
 from grpo_trainer.checkpoint import CheckpointError, Checkpoints, State, read_state, restore
 from grpo_trainer.config import TrainConfig
 from grpo_trainer.data import check_golds, load_problems, load_template, prepare
+from grpo_trainer.plan import samples_apart
 from grpo_trainer.policy import DTYPES, Policy
 from grpo_trainer.ranks import ALONE, Ranks
 from grpo_trainer.rollout.engine import altering_samplers
@@ -139,7 +140,7 @@ def make_engine(policy: Policy, start: str | Path, tokenizer: Any) -> Transforme
     """The engine of the policy: on its very module where that can sample, else on a copy of its own."""
     config = policy.config
     model = policy.model
-    if config.model.precision == "bfloat16" or config.distributed.engine == "fsdp" or config.lora.rank:
+    if samples_apart(config):
         model = _loaded(start, DTYPES[config.model.precision], policy.device).requires_grad_(False)
     return TransformersEngine(model, stop_ids_of(policy.model, tokenizer), batch=config.sampling.batch)
 

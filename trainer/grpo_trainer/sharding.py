@@ -22,7 +22,7 @@ def spread(scorer: Scorer, config: TrainConfig, ranks: Ranks) -> torch.nn.Module
         return _sharded(scorer, config, ranks)
     learns = any(p.requires_grad for p in scorer.parameters())
     if config.distributed.engine == "ddp" and learns:
-        return DistributedDataParallel(scorer, forward_sync_buffers=False)
+        return DistributedDataParallel(scorer, forward_sync_buffers=False, gradient_as_bucket_view=True)
     return scorer
 
 
