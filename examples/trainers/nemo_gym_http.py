@@ -1,8 +1,7 @@
 """NeMo Gym, and NeMo RL and verifiers that speak to it: their own HTTP form, and a dry run of it.
 
 taskset.task.resources_url = "http://HOST:8000"            # verifiers, taskset nemo_gym
-# NeMo RL without Gym:
-# register_env("verifier", "verifier_service.adapters.for_nemo_rl.RemoteEnvironment")
+# NeMo RL without Gym: nemo_rl_environment.py
 
 VERIFIER_URL=http://127.0.0.1:8000 python examples/trainers/nemo_gym_http.py
 """

@@ -2,7 +2,7 @@
 
 class Group(EnvGroupBuilder):
     async def compute_group_rewards(self, trajectories, envs):
-        return await grade_group([answer_of(one) for one in trajectories], self.gold, self.question)
+        return await grade_group([[message_of(one)] for one in trajectories], self.gold, self.question)
 
 VERIFIER_URL=http://127.0.0.1:8000 python examples/trainers/tinker_group.py
 """

@@ -1,4 +1,4 @@
-"""torchforge: the reward for its RewardActor, and a dry run. For torchtune: adapters.for_torchtune.Reward.
+"""torchforge: the reward for its RewardActor, and a dry run of it.
 
 reward_functions=[Reward("http://HOST:8000")]
 

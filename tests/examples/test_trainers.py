@@ -9,17 +9,27 @@ from pathlib import Path
 import pytest
 
 from tests.verifier_service.server.processes import Served, environment, served
+from verifier_service.commands.path import names
 
 FOLDER = Path(__file__).parents[2] / "examples" / "trainers"
 # trl_grpo.py trains, in tests/integration/test_trl.py; rows.py is shared by the others.
 DRY_RUNS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in ("rows.py", "trl_grpo.py"))
-NEEDS = {"skyrl_env.py": "skyrl_gym"}
+NEEDS = {"skyrl_env.py": "skyrl_gym", "nemo_rl_environment.py": "torch", "torchtune_reward.py": "torch"}
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(tmp_path_factory.mktemp("trainers") / "log") as found:
         yield found
+
+
+def test_every_adapter_has_an_example() -> None:
+    imported = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
+    without = [
+        name for name in names() if f"adapters.for_{name}" not in imported and f"path {name}" not in imported
+    ]
+    assert without == []
+    assert len(DRY_RUNS) >= len(names())
 
 
 @pytest.mark.parametrize("name", DRY_RUNS)

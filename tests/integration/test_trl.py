@@ -12,6 +12,7 @@ from examples.trainers import trl_grpo
 from tests.remotes import none_left_open
 from tests.verifier_service.server.processes import Served, served
 from verifier_service.adapters import for_trl
+from verifier_service.adapters.common import Remote
 
 # Of torch and TRL, not ours.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -27,17 +28,17 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str, float | None]]]:
     """What TRL asked and was told: completion, gold and reward."""
     seen: list[tuple[str, str, float | None]] = []
-    whole = for_trl.RewardFunction.results
+    judge = Remote.judge
 
-    def spy(self: Any, prompts: Any, completions: Any, given: Any) -> Any:
-        results = whole(self, prompts, completions, given)
+    def spy(self: Remote, items: Any) -> Any:
+        results = judge(self, items)
         seen.extend(
-            (text, gold, result.reward)
-            for text, gold, result in zip(completions, given["ground_truth"], results, strict=True)
+            (item["completion"], item["gold"], result.reward)
+            for item, result in zip(items, results, strict=True)
         )
         return results
 
-    monkeypatch.setattr(for_trl.RewardFunction, "results", spy)
+    monkeypatch.setattr(Remote, "judge", spy)
     with none_left_open(monkeypatch):
         yield seen
 
@@ -63,6 +64,16 @@ def test_grpo_trains_two_steps_on_the_rewards_of_the_service(
             assert reward == float(f"\\boxed{{{gold}}}" in text), text
     names = {"rewards/accuracy/mean", "rewards/format/mean"} if parts else {"rewards/verifier/mean"}
     assert names <= set(steps[0])
+
+
+def test_grpo_awaits_the_asynchronous_reward(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trl_grpo, "reward_function", for_trl.async_reward_function)
+    with none_left_open(monkeypatch):
+        log = trl_grpo.train(service.url)
+    steps = [entry for entry in log if "reward" in entry]
+    assert len(steps) == 2
+    assert all(entry["verifier/no_verdict"] == 0 for entry in steps)
+    assert any(entry["reward"] > 0 for entry in steps)
 
 
 def test_without_a_service_the_completions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -297,12 +297,13 @@ def plain_text(text: Any) -> Any:
 def _plain_message(message: Any) -> dict[str, Any]:
     fields: Mapping[str, Any] = message if isinstance(message, Mapping) else vars(message)
     content = fields.get("content")
-    if content is not None and not isinstance(content, str):
-        content = [
-            part for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-        ]
-    found = {"role": str(fields.get("role")), "content": content}
     reasoning = fields.get("reasoning_content") or fields.get("reasoning")
+    if content is not None and not isinstance(content, str):
+        parts = [part for part in content if isinstance(part, Mapping)]
+        content = [part for part in parts if isinstance(part.get("text"), str)]
+        thoughts = [part["thinking"] for part in parts if isinstance(part.get("thinking"), str)]
+        reasoning = reasoning or ("".join(thoughts) if thoughts else None)
+    found = {"role": str(fields.get("role")), "content": content}
     return found if reasoning is None else {**found, "reasoning_content": reasoning}
 
 

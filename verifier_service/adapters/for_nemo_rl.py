@@ -8,7 +8,6 @@ Where there is no verdict: NoVerdict is raised, since NeMo RL cannot tell a 0.0 
 wrong answer.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -43,8 +42,8 @@ class RemoteEnvironment:
             for messages, row in zip(message_log_batch, metadata, strict=True)
         ]
         results = self._judge.judge(items)
-        # Torch and the type of the reply are the trainer's: both have been imported when it calls.
-        torch = sys.modules["torch"]
+        # The trainer's, both.
+        torch = import_module("torch")
         reply = import_module("nemo_rl.environments.interfaces").EnvironmentReturn
         count = len(results)
         return reply(

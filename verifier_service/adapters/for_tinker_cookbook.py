@@ -1,12 +1,13 @@
 """tinker-cookbook: what the `step` of an environment, or the rewards of a group, ask for.
 
     class MathEnv(ProblemEnv):
-        async def step(self, action):
-            answer = self.renderer.parse_response(action)[0]["content"]
-            reward, metrics = await grade(answer, self.gold, self.question)
+        async def step(self, action, *, extra=None):
+            message, _ = self.renderer.parse_response(action)
+            reward, metrics = await grade([message], self.gold, self.question)
             return StepResult(reward=reward, episode_done=True, metrics=metrics, ...)
 
-Override `step`, not `check_answer`, which is synchronous and would block the loop.
+An answer is a text, or a list of messages, whose content may be in parts. Override `step`, not `check_answer`,
+which is synchronous and would block the loop.
 Where there is no verdict: NoVerdict is raised. VERIFIER_URL says where the service is.
 """
 

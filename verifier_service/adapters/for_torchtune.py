@@ -5,7 +5,6 @@
 Where there is no verdict: NoVerdict is raised.
 """
 
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -26,8 +25,8 @@ class Reward:
         results = self.remote.judge(items)
         rewards = [self.remote.number(result) for result in results]
         right = [float(result.verdict == "correct") for result in results]
-        # Torch and the type of the reply are the trainer's: both have been imported when it calls.
-        torch = sys.modules["torch"]
+        # The trainer's, both.
+        torch = import_module("torch")
         reply = import_module("torchtune.dev.rl.rewards").RewardOutput
         return reply(
             reward_base_name="verifier", total_reward=torch.tensor(rewards), successes=torch.tensor(right)

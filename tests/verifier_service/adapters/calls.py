@@ -50,6 +50,14 @@ def trl(samples: Sequence[Sample]) -> Rewards:
     )
 
 
+def trl_awaited(samples: Sequence[Sample]) -> Rewards:
+    function = for_trl.async_reward_function(max_error_rate=1)
+    prompts, completions = [one.prompt for one in samples], [one.completion for one in samples]
+    return asyncio.run(
+        function(prompts=prompts, completions=completions, solution=[one.gold for one in samples])
+    )
+
+
 def trl_in_parts(samples: Sequence[Sample]) -> Rewards:
     functions = for_trl.reward_functions(names=["accuracy"], max_error_rate=1)
     prompts, completions = [one.prompt for one in samples], [one.completion for one in samples]
@@ -280,6 +288,7 @@ def torchtune(samples: Sequence[Sample]) -> Rewards:
 # What each trainer is told where there is no verdict.
 RULES: dict[Call, float | str | None] = {
     trl: None,
+    trl_awaited: None,
     trl_in_parts: None,
     verl: 0.0,
     verl_batch: 0.0,

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import math
 import pickle
+import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,7 +16,18 @@ import pytest
 from tests.verifier_service.adapters.calls import Trace
 from tests.verifier_service.adapters.conftest import record
 from tests.verifier_service.server.processes import Served
-from verifier_service.adapters import for_areal, for_easyr1, for_openrlhf, for_slime, for_trl, for_verl
+from verifier_service.adapters import (
+    for_areal,
+    for_easyr1,
+    for_nemo_rl,
+    for_openrlhf,
+    for_rllm,
+    for_slime,
+    for_tinker_cookbook,
+    for_trl,
+    for_verl,
+)
+from verifier_service.adapters.common import NoVerdict, item_of
 from verifier_service.adapters.for_torchforge import Reward
 from verifier_service.adapters.for_verifiers import remote_reward
 
@@ -81,6 +93,30 @@ def test_trl_takes_the_thinking_that_a_template_took_apart() -> None:
     message = {"role": "assistant", "content": "It is \\boxed{56}.", "reasoning_content": "84 / 1.5"}
     function = for_trl.reward_function(profile="r1-zero")
     assert function(prompts=["?"], completions=[[message]], answer=["56"]) == [2.0]
+
+
+def test_trl_awaits_the_asynchronous_one() -> None:
+    function = pickle.loads(pickle.dumps(for_trl.async_reward_function(name="awaited")))
+    assert function.__name__ == "awaited"
+    assert inspect.iscoroutinefunction(type(function).__call__)
+    assert inspect.iscoroutinefunction(for_trl.async_verifier)
+    for asked in (function, for_trl.async_verifier):
+        logged = Logged()
+        assert asyncio.run(asked(**trl_call(logged))) == [1.0, 0.0]
+        assert logged.metrics == {"verifier/no_verdict": 0.0}
+
+
+def test_trl_with_golds_that_are_arrays_asks_once() -> None:
+    numpy = pytest.importorskip("numpy")
+    functions = for_trl.reward_functions(profile="r1-zero")
+    call = {
+        "prompts": ["?"] * 2,
+        "completions": ["<think>a</think>\\boxed{5}", "\\boxed{6}"],
+        "answer": numpy.array(["5", "5"]),
+        "data_source": numpy.array(["a", "b"]),
+    }
+    assert [function(**call) for function in functions] == [[1.0, 0.0], [1.0, 0.0]]
+    assert functions[0]._shared.function.remote.counts.items == 2
 
 
 def test_trl_with_one_function_per_reward_asks_once(service: Served) -> None:
@@ -157,6 +193,13 @@ def test_openrlhf_as_a_file() -> None:
     }
 
 
+def test_openrlhf_where_the_tokenizer_begins_the_text_with_a_token() -> None:
+    """The token stands in the query, not in the prompt; the example in the prompt is no answer."""
+    prompt = "<|user|>\nLike this: \\boxed{56}\n84 km in 1.5 h?<|assistant|>\n"
+    query = f"<|begin_of_text|>{prompt}\\boxed{{42}}<|eot_id|>"
+    assert for_openrlhf.reward_func([query], [prompt], ["56"])["rewards"] == [0.0]
+
+
 def test_slime_one_and_many() -> None:
     sample = SimpleNamespace(**record("slime_custom_rm")["sample"])
     assert asyncio.run(for_slime.rm(SimpleNamespace(), sample)) == 1.0
@@ -212,6 +255,80 @@ def test_verifiers_by_the_names_of_its_parameters() -> None:
     reward = asyncio.run(remote_reward(task=SimpleNamespace(data=row), trace=trace))
     assert (reward, type(reward)) == (1.0, float)
     assert trace.metrics == {"verifier_error": 0.0, "verifier_accuracy": 1.0}
+
+
+class Rays:
+    """As much of ray as makes an actor of a class."""
+
+    @staticmethod
+    def remote(cls: type[Any]) -> Any:
+        def options(runtime_env: Any) -> Any:
+            return SimpleNamespace(remote=cls)
+
+        return SimpleNamespace(options=options)
+
+
+def test_nemo_rl_makes_its_actor(monkeypatch: pytest.MonkeyPatch, service: Served) -> None:
+    """As `create_env` does: it looks the class up by its name, and for its python among the registered ones."""
+    pytest.importorskip("torch")
+    pythons: dict[str, str] = {}
+    registered: dict[str, str] = {}
+    modules = {
+        "nemo_rl.distributed.virtual_cluster": {"PY_EXECUTABLES": SimpleNamespace(SYSTEM="python")},
+        "nemo_rl.distributed.ray_actor_environment_registry": {"ACTOR_ENVIRONMENT_REGISTRY": pythons},
+        "nemo_rl.environments.utils": {"register_env": registered.__setitem__},
+        "nemo_rl.environments.interfaces": {"EnvironmentReturn": SimpleNamespace},
+        "ray": {"remote": Rays.remote},
+    }
+    for name, members in modules.items():
+        module = ModuleType(name)
+        module.__dict__.update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    for_nemo_rl.register()
+    actor = pkgutil.resolve_name(registered["verifier"])
+    assert pythons[registered["verifier"]] == "python"
+    environment = actor.options(runtime_env={}).remote({"url": service.url, "profile": "r1-zero"})
+    logs = [
+        [{"role": "user", "content": prompt}, {"role": "assistant", "content": "84 / 1.5</think>\\boxed{56}"}]
+        for prompt in ("<|user|>why?<|assistant|><think>\n", "why?")
+    ]
+    reply = environment.step(logs, [{"ground_truth": "56"}] * 2)
+    # The rendered prompt of the first one opens the thinking.
+    assert reply.rewards.tolist() == [2.0, 1.0]
+    assert (reply.answers, reply.next_stop_strings) == (["56", "56"], [None, None])
+    assert environment.global_post_process_and_metrics("batch") == ("batch", {"verifier_error": 0.0})
+    environment.shutdown()
+    with pytest.raises(AttributeError):
+        for_nemo_rl.Actress  # noqa: B018
+
+
+def test_rllm_with_the_shapes_of_its_versions() -> None:
+    answer, row = "So \\boxed{56}", {"question": "?", "ground_truth": "56"}
+    spoken = SimpleNamespace(model_response=answer)
+    called = SimpleNamespace(model_response="", chat_completions=None, output="")
+    chatted = SimpleNamespace(chat_completions=[{"role": "assistant", "content": answer}])
+    for task in (row, SimpleNamespace(metadata=row), SimpleNamespace(data=row, spec=None)):
+        for steps in ([spoken], [spoken, called], [chatted]):
+            episode = SimpleNamespace(trajectories=[SimpleNamespace(steps=steps)])
+            assert for_rllm.evaluate(task, episode) == (1.0, True)
+    for episode in (
+        SimpleNamespace(trajectories=[], artifacts={"answer": answer}),
+        SimpleNamespace(trajectories=[SimpleNamespace(steps=[], output=answer)], artifacts={}),
+    ):
+        assert for_rllm.evaluate(row, episode) == (1.0, True)
+    with pytest.raises(NoVerdict, match="holds no text"):
+        for_rllm.evaluate(row, SimpleNamespace(trajectories=[], artifacts={}))
+
+
+def test_tinker_with_a_message_in_parts() -> None:
+    parts = [{"type": "thinking", "thinking": "84 / 1.5"}, {"type": "text", "text": "\\boxed{56}"}]
+    message = {"role": "assistant", "content": parts}
+    reward, metrics = asyncio.run(for_tinker_cookbook.grade([message], "56", "84 km in 1.5 h?"))
+    assert (reward, metrics["correct"]) == (1.0, 1.0)
+    item = item_of([message], "56")
+    assert item["completion"] == [
+        {"role": "assistant", "content": parts[1:], "reasoning_content": "84 / 1.5"}
+    ]
 
 
 def test_torchforge_is_a_plain_function_of_three_texts() -> None:
