@@ -226,6 +226,7 @@ def test_none_empties_what_may_be_empty_and_nothing_else() -> None:
         (["rollout.staleness=1"], ['set rollout.engine="vllm-server"', "rollout.staleness=0"]),
         (["rollout.engine=vllm", "rollout.staleness=1", "rollout.sleep=2"], ["rollout.sleep=0"]),
         (["rollout.engine=vllm", "rollout.staleness=1", "correction.level=none"], ["correction.level=auto"]),
+        (["rollout.engine=vllm", "distributed.engine=fsdp"], ['rollout.engine="vllm-server"']),
         (["rollout.staleness=2"], ["rollout.staleness"]),
         (["template.system=hello"], ['template.kind="plain"', "template.system=none"]),
         (["template.kind=few-shot"], ["set template.examples"]),

@@ -19,10 +19,14 @@ ANSWER = Answer((5, 1), (-0.5, -0.5), "stop", 0)
 
 
 class Scripted:
-    """An engine that says the same to everything, groups last first. asked: prompts and settings."""
+    """An engine that says the same to everything, groups last first. asked: prompts and settings.
+
+    rests: how often it was sent to rest.
+    """
 
     def __init__(self) -> None:
         self.asked: list[tuple[Sequence[Sequence[int]], Sampling]] = []
+        self.rests = 0
 
     def generate(
         self, prompts: Sequence[Sequence[int]], group_size: int, sampling: Sampling
@@ -31,7 +35,15 @@ class Scripted:
         for place in reversed(range(len(prompts))):
             yield Group(place, (ANSWER,) * group_size)
 
-    def sync(self, model: Any, version: int) -> None: ...
+    def sync(self, weights: Any, version: int) -> None: ...
+
+    def rest(self) -> None:
+        self.rests += 1
+
+    def numbers(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None: ...
 
 
 def config_of(*words: str) -> TrainConfig:
@@ -185,3 +197,9 @@ def test_every_place_in_the_data_has_its_own_seed() -> None:
     for step in range(4):
         some.fill(step=step + 1, version=0)
     assert len({s.seed for _, s in some.engine.asked}) == 4  # type: ignore[attr-defined]
+
+
+def test_the_engine_rests_once_the_round_is_full_and_not_between_its_refills() -> None:
+    some = sampler(by_question("mr"), *FILTER)
+    assert some.fill(step=1, version=0).counts.refills > 0
+    assert some.engine.rests == 1  # type: ignore[attr-defined]

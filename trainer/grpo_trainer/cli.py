@@ -144,7 +144,7 @@ def train(
     """Train against a running verifier service (`verifier serve`; `reward.url` or `VERIFIER_URL`).
 
     Metrics, checkpoints and report go to the folder `output`. Exit codes: 2 wrong use, 3 the service cannot
-    be reached.
+    be reached, 4 the engine that draws answers failed (go on with `--resume`).
 
     Try: `grpo train --preset single-gpu-0.5b data.train=questions.jsonl --dry-run`
     """

@@ -238,6 +238,11 @@ def _rollout(config: TrainConfig) -> Iterator[str]:
             yield f"rollout.{name} does nothing with rollout.probe=0: set rollout.probe=8, or leave it out"
     if config.model.precision == "float64":
         yield f'vLLM has no float64: set model.precision="float32", or rollout.engine="transformers" ({engine})'
+    if rollout.engine == "vllm" and config.distributed.engine != "none":
+        yield (
+            f'rollout.engine="vllm" samples in one process, and distributed.engine="{config.distributed.engine}" has '
+            'several: set rollout.engine="vllm-server" and rollout.servers'
+        )
     if config.sampling.temperature < COLDEST:
         yield (
             f"sampling.temperature={config.sampling.temperature:g}: vLLM draws at no less than {COLDEST}, so the "
@@ -274,6 +279,11 @@ def _staleness(config: TrainConfig) -> Iterator[str]:
         yield (
             f"rollout.staleness=1 draws during the update, and rollout.sleep={rollout.sleep} puts the engine to "
             "sleep for it: set rollout.sleep=0, or rollout.staleness=0"
+        )
+    if config.distributed.engine != "none" and config.sampling.filter != "none":
+        yield (
+            "rollout.staleness=1 draws during the update, and with several processes sampling.filter needs them "
+            'all for it: set sampling.filter="none" sampling.max_refills=none, or rollout.staleness=0'
         )
     if config.correction.level == "none":
         yield (

@@ -4,7 +4,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from grpo_trainer.observe.live import View
 from grpo_trainer.observe.metrics import Log, MetricLog, NoLog, judge_metrics, round_metrics, update_metrics
 from grpo_trainer.observe.report import write_report
 from grpo_trainer.preparation import Parts
+from grpo_trainer.rollout.engine import RolloutError
+from grpo_trainer.rounds import Rounds
 from grpo_trainer.sampling import Round
 
 SILENT_STEPS = 5
@@ -36,10 +38,11 @@ def train(parts: Parts, view: View) -> Summary:
     config, policy, state = parts.config, parts.policy, parts.state
     rewards: list[float] = []
     silence = Silence(view)
-    with open_log(parts) as log:
+    rounds = Rounds(parts.sampler, parts.syncing, config)
+    with open_log(parts) as log, kept_at_failure(parts):
         while state.step < config.steps:
             started = time.perf_counter()
-            drawn = parts.sampler.fill(step=state.step + 1, version=state.step)
+            drawn = rounds.take(state.step)
             learned = learn_from(drawn, policy, config)
             metrics = told(parts, drawn, learned)
             log.completions(state.step + 1, drawn, config.log.completions)
@@ -63,9 +66,9 @@ def train(parts: Parts, view: View) -> Summary:
                 metrics = {}
             silence.hear(drawn, live=bool(learned.live_P.any()))
             policy.move_reference(first, state.step)
-            parts.engine.sync(policy.full_weights(), state.step)
             state.position = drawn.position
             checkpoint = save_if_due(parts, first)
+            rounds.learned(state.step)
     page = write_report(parts.output) if parts.ranks.first else parts.output
     return Summary(state.step, tuple(rewards), checkpoint, page)
 
@@ -81,7 +84,9 @@ def open_log(parts: Parts) -> AbstractContextManager[Log]:
 def told(parts: Parts, drawn: Round, learned: Learned) -> dict[str, float]:
     """What there is to tell of a round, on all processes."""
     judged = judge_metrics(parts.judge.counts, parts.ranks)
-    return round_metrics(drawn, parts.ranks) | learned.metrics | judged
+    engine = parts.syncing.metrics | parts.engine.numbers()
+    staleness = {"sampling/staleness": parts.state.step - drawn.version}
+    return round_metrics(drawn, parts.ranks) | learned.metrics | judged | engine | staleness
 
 
 def shares(groups: int, batch: BatchConfig) -> Iterator[list[int]]:
@@ -100,6 +105,20 @@ def save_if_due(parts: Parts, first: int) -> Path:
     if due or state.step >= parts.config.steps:
         return parts.checkpoints.save(parts.policy, parts.tokenizer, state)
     return parts.checkpoints.folder
+
+
+@contextmanager
+def kept_at_failure(parts: Parts) -> Iterator[None]:
+    """Engines fail between two rounds: what was learned until then is kept, and can be resumed.
+
+    Not where several processes are at work: each would have to take part, and the others may wait elsewhere.
+    """
+    try:
+        yield
+    except RolloutError:
+        if parts.state.step and parts.ranks.size == 1:
+            parts.checkpoints.save(parts.policy, parts.tokenizer, parts.state)
+        raise
 
 
 class Silence:
@@ -152,6 +171,6 @@ def rehearse(parts: Parts) -> Rehearsal:
     rows = next(shares(len(drawn.groups), parts.config.batch))
     parts.policy.accumulate(learned.experience, rows)
     parts.policy.optimizer.zero_grad(set_to_none=True)
-    peak = max(parts.ranks.gathered(peak_gib()))
-    metrics = round_metrics(drawn, parts.ranks) | learned.metrics | {"memory/peak_gib": peak}
+    metrics = round_metrics(drawn, parts.ranks) | learned.metrics | parts.syncing.metrics
+    metrics["memory/peak_gib"] = max(parts.ranks.gathered(peak_gib()))
     return Rehearsal(drawn, metrics, time.perf_counter() - started)

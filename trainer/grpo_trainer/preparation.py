@@ -17,9 +17,13 @@ from grpo_trainer.data import check_golds, load_problems, load_template, prepare
 from grpo_trainer.plan import samples_apart
 from grpo_trainer.policy import DTYPES, Policy
 from grpo_trainer.ranks import ALONE, Ranks
-from grpo_trainer.rollout.engine import altering_samplers
+from grpo_trainer.rollout.engine import Engine, altering_samplers
 from grpo_trainer.rollout.transformers_engine import TransformersEngine, stop_ids_of
+from grpo_trainer.rollout.vllm_engine import VllmEngine, vllm_starter
+from grpo_trainer.rollout.vllm_fleet import VllmServers
+from grpo_trainer.rollout.weight_folder import WeightFolder
 from grpo_trainer.sampling import Asked, Sampler
+from grpo_trainer.syncing import Syncing
 from grpo_trainer.templates import Probe, Template
 from grpo_trainer.verdicts import Judge, Judging
 
@@ -36,7 +40,8 @@ class Parts:
 
     config: TrainConfig
     policy: Policy
-    engine: TransformersEngine
+    engine: Engine
+    syncing: Syncing
     tokenizer: Any
     judge: Judge
     sampler: Sampler
@@ -62,7 +67,7 @@ def assemble(
     judge: open; its owner closes it.  say: told what was found.  resume: from the newest checkpoint in
     config.output.  record: whether anything is written there.  through: put between sampler and judge, for
     experiments with verdicts.  ranks: the processes of the run, all of which call this.
-    Raises PreparationError, DataError, TemplateError, CheckpointError or PolicyError with the fix.
+    Raises PreparationError, DataError, TemplateError, CheckpointError, PolicyError or RolloutError with the fix.
     """
     output = Path(config.output)
     checkpoints = Checkpoints(output / "checkpoints", config.checkpoint.keep, ranks)
@@ -81,8 +86,9 @@ def assemble(
         say(f"goes on after step {state.step}")
     if ignored := altering_samplers(policy.model.generation_config):
         say(f"the checkpoint recommends {', '.join(ignored)}; training samples from the plain distribution")
-    engine = make_engine(policy, start, tokenizer)
-    engine.sync(policy.full_weights(), state.step)
+    engine = make_engine(policy, start, tokenizer, ranks, say)
+    syncing = Syncing(engine, policy, [prompt.token_ids for _, prompt in asked], say)
+    syncing.to(state.step)
     sampler = Sampler(
         engine, through(judge) if through else judge, asked, decoder(tokenizer), config, state.position, ranks
     )
@@ -90,7 +96,9 @@ def assemble(
     ranks.wait()
     if record and not resume and ranks.first:
         _write_manifest(output, config, judge)
-    return Parts(config, policy, engine, tokenizer, judge, sampler, state, checkpoints, output, resume, ranks)
+    return Parts(
+        config, policy, engine, syncing, tokenizer, judge, sampler, state, checkpoints, output, resume, ranks
+    )
 
 
 def load_tokenizer(path: str | Path) -> Any:
@@ -136,13 +144,27 @@ def make_policy(start: str | Path, config: TrainConfig, ranks: Ranks) -> Policy:
     return policy
 
 
-def make_engine(policy: Policy, start: str | Path, tokenizer: Any) -> TransformersEngine:
-    """The engine of the policy: on its very module where that can sample, else on a copy of its own."""
+def make_engine(
+    policy: Policy, start: str | Path, tokenizer: Any, ranks: Ranks, say: Callable[[str], None]
+) -> Engine:
+    """The engine that the config names, ready for its first sync. Raises RolloutError with the fix."""
     config = policy.config
-    model = policy.model
+    stop_ids = stop_ids_of(policy.model, tokenizer)
+    if config.rollout.engine == "transformers":
+        return TransformersEngine(sampling_model(policy, start), stop_ids, batch=config.sampling.batch)
+    root = Path(config.rollout.weights or f"{config.output}/weights")
+    folder = WeightFolder(root, DTYPES[config.model.precision], writes=ranks.first)
+    if config.rollout.engine == "vllm":
+        return VllmEngine(vllm_starter(start, config), stop_ids, folder, config)
+    return VllmServers(config, stop_ids, folder, ranks, say)
+
+
+def sampling_model(policy: Policy, start: str | Path) -> Any:
+    """The policy's very module where that can sample, else a copy of its own."""
+    config = policy.config
     if samples_apart(config):
-        model = _loaded(start, DTYPES[config.model.precision], policy.device).requires_grad_(False)
-    return TransformersEngine(model, stop_ids_of(policy.model, tokenizer), batch=config.sampling.batch)
+        return _loaded(start, DTYPES[config.model.precision], policy.device).requires_grad_(False)
+    return policy.model
 
 
 def decoder(tokenizer: Any) -> Callable[[Any], str]:

@@ -123,6 +123,7 @@ class Sampler:
                 kept += self._mixed(self._drawn(count, max_tokens, counts), counts)
             counts.surplus = len(kept) - wanted
             groups = self.ranks.part(kept[:wanted])
+        self.engine.rest()
         return Round(tuple(groups), self.position, max_tokens, version, counts)
 
     def _drawn(self, questions: int, max_tokens: int, counts: RoundCounts) -> list[ScoredGroup]:

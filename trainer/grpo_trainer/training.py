@@ -1,6 +1,6 @@
 """The command `grpo train`: what it prints, and how its failures are told."""
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 
 from rich.console import Console
 from rich.table import Table
@@ -16,13 +16,14 @@ from grpo_trainer.observe.live import LiveView, Quiet, View
 from grpo_trainer.plan import GIB, memory_plan, shape_of
 from grpo_trainer.preparation import PreparationError, assemble
 from grpo_trainer.ranks import LaunchError, Ranks, joined
+from grpo_trainer.rollout.engine import RolloutError
 from grpo_trainer.sampling import SamplingError
 from grpo_trainer.scorer import PolicyError
 from grpo_trainer.templates import TemplateError
 from grpo_trainer.verdicts import Judge, VerdictError
 from verifier_service.client import ServiceError
 
-FINE, WRONG_USE, UNREACHABLE = 0, 2, 3
+FINE, WRONG_USE, UNREACHABLE, ENGINE_FAILED = 0, 2, 3, 4
 SHOWN_ANSWERS = 3
 REFUSALS = (
     CheckpointError,
@@ -50,6 +51,9 @@ def run_training(
     except (VerdictError, ServiceError) as error:
         _tell(errors, f"{error}", "is the service up? verifier serve; reward.url or VERIFIER_URL says where")
         return UNREACHABLE
+    except RolloutError as error:
+        _tell(errors, *str(error).splitlines())
+        return ENGINE_FAILED
     except REFUSALS as error:
         _tell(errors, *str(error).splitlines())
         return WRONG_USE
@@ -65,12 +69,13 @@ def _run(config: TrainConfig, console: Console, ranks: Ranks, *, resume: bool, d
         info = judge.info()
         view.say(f"verifier {info.version} at {judge.url}, engine {info.engine}")
         parts = assemble(config, judge, view.say, resume=resume, record=not dry_run, ranks=ranks)
-        if dry_run:
-            rehearsal = rehearse(parts)
-            if ranks.first:
-                show(console, config, rehearsal)
-            return
-        summary = train(parts, view)
+        with closing(parts.engine):
+            if dry_run:
+                rehearsal = rehearse(parts)
+                if ranks.first:
+                    show(console, config, rehearsal)
+                return
+            summary = train(parts, view)
         view.say(f"{summary.steps} steps. Checkpoint: {summary.checkpoint}. Report: {summary.report}")
 
 

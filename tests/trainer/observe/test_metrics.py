@@ -1,19 +1,31 @@
 import re
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 
+from grpo_trainer.config import TrainConfig
 from grpo_trainer.loop import train
 from grpo_trainer.observe.live import Quiet
 from grpo_trainer.observe.metrics import MetricLog, read_metrics
 from grpo_trainer.observe.report import write_report
 from grpo_trainer.preparation import assemble
+from tests.trainer.fake_vllm import fake_vllm
 from tests.trainer.runs import config_of, judged_by, odd_pays
 
 # Metrics named after what the profile pays.
 OPEN = re.compile(r"score/.*")
+
+
+def metrics_of(config: TrainConfig) -> list[dict[str, Any]]:
+    with judged_by(odd_pays, config) as judge:
+        parts = assemble(config, judge, lambda text: None)
+        with closing(parts.engine):
+            train(parts, Quiet())
+    return read_metrics(Path(config.output) / "metrics.jsonl")
 
 
 def test_every_metric_of_a_run_is_explained(tmp_path: Path, root: Path) -> None:
@@ -24,10 +36,15 @@ def test_every_metric_of_a_run_is_explained(tmp_path: Path, root: Path) -> None:
         "correction.level=token",
         "correction.high=2",
     ]
-    config = config_of(tmp_path, *words)
-    with judged_by(odd_pays, config) as judge:
-        train(assemble(config, judge, lambda text: None), Quiet())
-    names = {name for row in read_metrics(tmp_path / "run" / "metrics.jsonl") for name in row} - {"step"}
+    names = {name for row in metrics_of(config_of(tmp_path, *words)) for name in row}
+    with fake_vllm() as server:
+        words = [
+            "rollout.engine=vllm-server",
+            f"rollout.servers=['{server.url}']",
+            f"output={tmp_path / 'servers'}",
+        ]
+        names |= {name for row in metrics_of(config_of(tmp_path, *words)) for name in row}
+    names -= {"step"}
     explained = set(re.findall(r"^\| `([^`]+)`", (root / "docs" / "training.md").read_text(), re.MULTILINE))
     assert {name for name in names if not OPEN.match(name)} - explained == set()
     assert {name for name in explained if "/" in name or name == "accuracy"} - names <= {"score/NAME"}

@@ -15,6 +15,10 @@ Weights = Iterable[tuple[str, Tensor]]
 """Names as in a checkpoint, and whole tensors."""
 
 
+class RolloutError(RuntimeError):
+    """An engine that draws no answers, or not those of the policy; the message says what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How answers are drawn: from the policy's own distribution, or not at all.
@@ -83,9 +87,19 @@ class Engine(Protocol):
         """Takes over the weights of the policy. From here on answers carry this version.
 
         Goes through all of them, even where it needs none: in a sharded run every process takes part in
-        gathering each (`Policy.full_weights`).
+        gathering each (`Policy.full_weights`). Raises RolloutError where they do not arrive in time.
         """
         ...
+
+    def rest(self) -> None:
+        """Nothing is drawn until the next `sync`: memory may go to the update."""
+        ...
+
+    def numbers(self) -> dict[str, float]:
+        """What has happened to the engine so far, for the log."""
+        ...
+
+    def close(self) -> None: ...
 
 
 ALTERED_DEFAULTS = {

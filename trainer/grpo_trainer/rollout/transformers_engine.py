@@ -45,6 +45,14 @@ class TransformersEngine:
                 mine[name].copy_(weight)
         self._version = version
 
+    def rest(self) -> None:
+        """Its cache is gone with the last answer."""
+
+    def numbers(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None: ...
+
     def generate(
         self, prompts: Sequence[Sequence[int]], group_size: int, sampling: Sampling
     ) -> Iterator[Group]:

@@ -1,0 +1,61 @@
+"""The folder that weights pass through, from the policy to an engine with weights of its own."""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+PART_BYTES = 2 * 1024**3
+"""Weights are written in files of about this size, so that no more than that waits in memory."""
+
+
+class WeightFolder:
+    """One folder per policy version, complete as soon as it has its name.
+
+    root: seen under this path by every engine.  dtype: that the engine computes in.  writes: whether this
+    process does; of several that hold the weights together, one.
+    """
+
+    def __init__(
+        self, root: Path, dtype: torch.dtype, *, writes: bool = True, part_bytes: int = PART_BYTES
+    ) -> None:
+        self.root = root.absolute()
+        self._dtype = dtype
+        self._writes = writes
+        self._part_bytes = part_bytes
+
+    def write(self, weights: Iterable[tuple[str, Tensor]], version: int) -> Path:
+        """The folder of this version, in the form of a checkpoint; those of other versions go."""
+        final, partial = self.root / f"version-{version}", self.root / f".version-{version}.partial"
+        if not self._writes:
+            for _ in weights:
+                pass
+            return final
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        part: dict[str, Tensor] = {}
+        count = 0
+        for name, weight in weights:
+            # A copy in any case: safetensors refuses weights that share their memory, as tied ones do.
+            part[name] = weight.to("cpu", self._dtype, copy=True).contiguous()
+            if sum(w.nbytes for w in part.values()) >= self._part_bytes:
+                save_file(part, partial / f"model-{count:05d}.safetensors")
+                part, count = {}, count + 1
+        if part:
+            save_file(part, partial / f"model-{count:05d}.safetensors")
+        self.clear()
+        partial.rename(final)
+        return final
+
+    def clear(self) -> None:
+        """Removes all versions, and the folders that held nothing else."""
+        if not self._writes:
+            return
+        for old in self.root.glob("version-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        for folder in (self.root, self.root.parent):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
