@@ -3,11 +3,12 @@
 import os
 import statistics
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 
 import httpx
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.text import Text
 
 import verifier_service
 from verifier_service.client import Client, RequestRefused, ServiceError, ServiceUnreachable
+from verifier_service.client.addresses import Address, addresses
 from verifier_service.commands.chat_template import generation_prompt, read_template
 from verifier_service.commands.console import UNREACHABLE, CommandError, printable
 from verifier_service.schema import Info, Result
@@ -53,25 +55,44 @@ class Plan:
 def examine(url: str, plan: Plan) -> Iterator[Finding]:
     """The findings, one by one. Raises CommandError (code 3) where nothing answers."""
     try:
-        client = Client(url, retries=0)
+        servers = addresses(url)
     except ValueError as fault:
         raise CommandError(str(fault)) from None
-    with client:
+    if len(servers) == 1:
+        yield from _server(servers[0], plan)
+        return
+    engines = set()
+    for server in servers:
+        yield Finding("server", "fine", server.base)
+        try:
+            engines.add((yield from _server(server, plan)))
+        except CommandError as fault:
+            yield Finding("reached", "fault", str(fault), fault.hint)
+    if len(engines - {None}) > 1:
+        words = "the servers do not judge alike: their engines differ"
+        yield Finding("engines", "fault", words, "Let all run one version: the client refuses to mix them.")
+
+
+def _server(server: Address, plan: Plan) -> Generator[Finding, None, str | None]:
+    """The findings of one server, and its engine. Raises CommandError (code 3) where it does not answer."""
+    with Client(server.url_of("/score"), retries=0) as client:
         try:
             info = client.info()
         except ServiceUnreachable as fault:
             raise CommandError(str(fault), _away(client.url), UNREACHABLE) from None
         except RequestRefused as fault:
             yield _refused(fault)
-            return
+            return None
         except (ServiceError, httpx.HTTPError) as fault:
             yield Finding("service", "fault", str(fault), "Is this the base URL of the service?")
-            return
+            return None
         yield from _service(info)
+        named = dict(parse_qsl(server.query)).get("profile")
         try:
-            yield from _work(client, info, plan)
+            yield from _work(client, info, plan if plan.profile else replace(plan, profile=named))
         except ServiceError as fault:
             yield Finding("scoring", "fault", str(fault))
+        return info.engine
 
 
 def _work(client: Client, info: Info, plan: Plan) -> Iterator[Finding]:
@@ -177,6 +198,13 @@ def _format(client: Client, profile: str, plan: Plan) -> Iterator[Finding]:
         return
     if not told.scores[FORMAT]:
         yield Finding("format", "fault", f"a well-formed answer gets {told.scores[FORMAT]} for its format")
+    elif prompt.rstrip().endswith("</think>"):
+        yield Finding(
+            "format",
+            "note",
+            "the template closes the thinking in the prompt: answers have none, and no reward for their format",
+            "Turn thinking on in the template, or take a profile without a reward for the format.",
+        )
     elif prefilled and not naive.scores[FORMAT]:
         yield Finding(
             "format",

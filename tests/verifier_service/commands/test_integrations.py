@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from tests.verifier_service.server.processes import Served, served
+from verifier_service.client import Client
 from verifier_service.commands.chat_template import generation_prompt
 from verifier_service.commands.integrations import add_integrations
 from verifier_service.commands.path import names
@@ -87,6 +88,41 @@ def test_a_template_that_opens_the_thinking_is_found(service: Served, tmp_path: 
     found = findings(service.url, "--template", tmp_path, code=1)["format"]
     assert "always 0" in found["text"]
     assert "prefilled_think" in found["hint"]
+
+
+def test_a_template_that_closes_the_thinking_is_found(service: Served, tmp_path: Path) -> None:
+    path = tmp_path / "chat_template.jinja"
+    path.write_text(OPENED.replace("<think>\n", "<think>\n\n</think>\n\n"))
+    found = findings(service.url, "--template", path)["format"]
+    assert found["level"] == "note"
+    assert "Turn thinking on" in found["hint"]
+
+
+def test_a_profile_in_the_address_is_the_one_that_is_examined(service: Served, tmp_path: Path) -> None:
+    path = tmp_path / "chat_template.jinja"
+    path.write_text(OPENED)
+    plain = findings(f"{service.url}/score?profile=accuracy", "--template", path)["format"]
+    assert 'the profile "accuracy" has no reward for the format' in plain["text"]
+    findings(f"{service.url}/score?profile=accuracy", "--template", path, "--profile", "r1-zero", code=1)
+
+
+def test_each_of_several_servers_is_examined(service: Served) -> None:
+    result = run("doctor", f"{service.url},http://127.0.0.1:1", "--json", "-")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)["findings"]
+    assert [one["text"] for one in found if one["what"] == "server"] == [service.url, "http://127.0.0.1:1"]
+    assert [one["level"] for one in found if one["what"] == "reached"] == ["fine", "fault"]
+    assert "engines" not in {one["what"] for one in found}
+    both = findings(f"{service.url},{service.url}/")
+    assert "server" not in both
+
+
+def test_servers_that_judge_differently_are_found(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    info, engines = Client.info, iter(["e1", "e2"])
+    monkeypatch.setattr(Client, "info", lambda self: info(self).model_copy(update={"engine": next(engines)}))
+    other = service.url.replace("127.0.0.1", "localhost")
+    found = findings(f"{service.url},{other}", code=1)
+    assert "engines differ" in found["engines"]["text"]
 
 
 def test_a_template_that_does_not_is_fine(service: Served, tmp_path: Path) -> None:
