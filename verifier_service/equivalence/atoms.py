@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from flint import fmpq, fmpz
 
+from .connectives import CURRENCY_CODES
 from .cursor import RELATION, Cursor
 from .environments import environment
 from .functions import (
@@ -16,7 +17,7 @@ from .functions import (
     raised_binomial,
     root,
 )
-from .lexer import Refused, Token
+from .lexer import BASE_WORDS, Refused, Token
 from .literals import MAX_DIGITS, mixed, number, plain_letter, repeating
 from .names import ACCENTS, BIG_OPERATORS, BLACKBOARD, CALLED, FUNCTION_NAMES, GREEK, NAMED_CONSTANTS
 from .nodes import (
@@ -38,7 +39,7 @@ from .nodes import (
     is_integer,
 )
 from .numerals import scale_word
-from .units import currency_symbol
+from .units import currency_symbol, parse_unit
 
 
 def read_atom(p: Cursor) -> Node:
@@ -132,6 +133,8 @@ def _mixed_frac(p: Cursor, whole: Num) -> Node:
 def letters(p: Cursor, token: Token) -> Node:
     """A run of letters in math mode: a function, a constant, a variable, a product of variables, a name."""
     value = token.value
+    if value in CURRENCY_CODES and (price := _coded_price(p, value)) is not None:
+        return price
     if p.sees("$") and currency_symbol(value + "$") is not None:
         p.at += 1
         return money(p, value + "$")
@@ -152,6 +155,14 @@ def letters(p: Cursor, token: Token) -> Node:
         p.tokens[p.at] = Token("w", value[1:], token.start + 1, token.end)
         return plain_letter(value[0])
     return named(p, value)
+
+
+def _coded_price(p: Cursor, code: str) -> Node | None:
+    """USD 18.50."""
+    following, unit = p.peek(), parse_unit(code)
+    if following is None or following.kind != "n" or unit is None:
+        return None
+    return Quantity(p.operand(), unit)
 
 
 def _leading_function(value: str) -> tuple[str, str] | None:
@@ -226,6 +237,8 @@ def primes(p: Cursor) -> str:
 def text_word(p: Cursor, token: Token) -> Node:
     """A word of text mode where a value is due: a name ("Area = 14"), a letter, or words for good."""
     value = token.value
+    if value in CURRENCY_CODES and (price := _coded_price(p, value)) is not None:
+        return price
     if value in FUNCTION_NAMES and p.sees("("):
         return function(p, FUNCTION_NAMES[value])
     if value.lower() in ("infinity", "infty", "inf"):
@@ -273,16 +286,26 @@ def bracketed(opening: str) -> Callable[[Cursor], Node]:
             return Seq((), opening, p.tokens[p.at - 1].value)
         node = p.parse_list()
         closing = p.next().value
-        if closing not in ("[", ")", "]") or (closing == "[" and opening != "]"):
+        if closing not in ("[", ")", "]") or (closing == "[" and opening == "("):
             raise Refused(f"{opening} is closed by {closing!r}")
         p.bars, p.stop_at_bar, p.outward = bars, stop, outward
         if isinstance(node, Seq) and node.is_bare:
             return Seq(node.args, "(" if opening == "]" else opening, ")" if closing == "[" else closing)
         if opening + closing not in ("()", "[]"):
             raise Refused("half-open brackets around one value")
-        return node
+        return _in_base(p, node) if isinstance(node, Num) and p.sees("_") else node
 
     return read
+
+
+def _in_base(p: Cursor, digits: Num) -> Node:
+    """(1101)_2: the base stands behind the bracket."""
+    label = subscript(p).lstrip("_")
+    base = int(label) if label.isdigit() and len(label) < 3 else BASE_WORDS.get(label, 0)
+    try:
+        return Based(str(digits.value), base)
+    except ValueError as problem:
+        raise Refused("no number of that base") from problem
 
 
 def braced_set(p: Cursor) -> Node:

@@ -15,6 +15,9 @@ OR_WORDS = frozenset({"or", "oder", "ou", "o", "или", "或", "或者", "lor",
 CONDITIONS = frozenset({"if", "when", "for", "whenever"})
 OTHERWISE = frozenset({"otherwise", "else"})
 QUALIFIERS = frozenset({"for", "where", "with", "when"})
+STACKED = frozenset({"over", "choose", "atop"})
+BEHIND_INTERVALS = frozenset(SET_OPS) | {",", ";", ")", "}", "\\}", "lor", "land", "&"}
+CURRENCY_CODES = frozenset("USD EUR GBP JPY INR CNY RMB CAD AUD CHF HKD".split())
 QUALIFYING_MARKS = frozenset({",", "{", "}", "(", ")", "="})
 CURRENCY = frozenset("$£€¥₹")
 PERCENT_WORDS = frozenset({"percent", "per cent", "percentage", "pct", "por ciento", "prozent", "pour cent"})

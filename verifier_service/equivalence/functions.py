@@ -2,6 +2,7 @@
 
 from flint import fmpq
 
+from .connectives import STACKED
 from .cursor import PRODUCT, SUM, Cursor
 from .lexer import Refused, Token
 from .literals import number, plain_letter
@@ -73,6 +74,16 @@ def binomial(p: Cursor) -> Node:
         raise Refused("binom takes two numbers")
     top = argument(p)
     return Fn("binom", top, argument(p))
+
+
+def stacked(p: Cursor, top: Node) -> Node:
+    """{a \\over b}, {n \\choose k}: a command that stands between its arguments and takes the whole group."""
+    token = p.peek()
+    if token is None or token.kind not in "cw" or token.value not in STACKED:
+        return top
+    p.at += 1
+    bottom = p.parse_list()
+    return Div((top, bottom)) if token.value == "over" else Fn("binom", top, bottom)
 
 
 def raised_binomial(p: Cursor) -> Node:

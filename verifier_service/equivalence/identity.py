@@ -176,8 +176,7 @@ def magnitude(node: Node) -> int:
 def _size(node: Node) -> int:
     """Bits of the value of a power or function, in either direction; of its written exponent if it has letters."""
     if node.free:
-        exponent = node.args[-1]
-        return min(abs(int(exponent.value)), MAX_PROOF_BITS) * 4 if isinstance(exponent, Num) else 1
+        return _size_with_letters(node)
     with precision(FAST_BITS):
         try:
             value = ball(Evaluator(complex_values=True).value(node))
@@ -188,6 +187,28 @@ def _size(node: Node) -> int:
             return 1 if size < 2 else MAX_PROOF_BITS + 1
         bits = abs(size.log()) / arb(2).log()
         return int(min(float(bits.upper()), MAX_PROOF_BITS + 1)) + _size_of_arguments(node)
+
+
+_LARGE = 8  # numbers below it leave a function of letters far from any round value
+
+
+def _size_with_letters(node: Node) -> int:
+    """Bits that tell tanh(1000 x) from 1, or e^(-1000 x) from 0, where letters are as large as the samples are."""
+    exponent = node.args[-1]
+    if isinstance(exponent, Num):
+        return min(abs(int(exponent.value)), MAX_PROOF_BITS) * 4
+    saturates = (isinstance(node, Pow) and exponent.free) or (
+        isinstance(node, Fn) and node.name in _EXPONENTIAL
+    )
+    if not saturates or not any(isinstance(part, Num) and abs(part.value) >= _LARGE for part in node.walk()):
+        return 1
+    ev = Evaluator(dict.fromkeys(node.free, arb(fmpq(10, 3))), complex_values=True)
+    with precision(FAST_BITS):
+        try:
+            size = arb(abs(ball(ev.value(exponent))))
+        except (Undefined, Refused):
+            return 1
+        return int(min(4 * float(size.upper()), MAX_PROOF_BITS + 1))
 
 
 def _size_of_arguments(node: Node) -> int:
@@ -314,10 +335,18 @@ def _plan(a: Node, b: Node, given: Assumptions) -> list[tuple[object, int, bool]
     return plan
 
 
+def _sampling_bits(a: Node, b: Node) -> int:
+    """Raises Refused where a difference could hide behind any precision within the bounds."""
+    bits = FAST_BITS + magnitude(a) + magnitude(b)
+    if bits > MAX_PROOF_BITS:
+        raise Refused("too large to settle by sampling")
+    return bits
+
+
 def _sampled(a: Node, b: Node, given: Assumptions) -> Same:
     names = sorted(a.free | b.free)
     seed = _seed(a, b)
-    bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
+    bits = _sampling_bits(a, b)
     agreements = 0
     with precision(bits):
         for points, attempts, complex_values in _plan(a, b, given):
@@ -338,7 +367,7 @@ def constant_difference(a: Node, b: Node, given: Assumptions) -> Same:
     """Do a and b differ by a constant? Sampled along points where both are real."""
     names = sorted(a.free | b.free)
     seed = _seed(a, b)
-    bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
+    bits = _sampling_bits(a, b)
     with precision(bits):
         for points, attempts, complex_values in _plan(a, b, given):
             gaps: list[arb | acb] = []
@@ -364,7 +393,7 @@ def proportional(a: Node, b: Node, given: Assumptions) -> Same:
     """Is a / b one non-zero constant? Sampled; equations with proportional sides have one solution set."""
     names = sorted(a.free | b.free)
     seed = _seed(a, b)
-    bits = FAST_BITS + min(magnitude(a) + magnitude(b), 4_000)
+    bits = _sampling_bits(a, b)
     ratios: list[Value] = []
     with precision(bits):
         for points, attempts, complex_values in _plan(a, b, given):

@@ -90,8 +90,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TEXT_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_ROW_SPACING = re.compile(r"\s{0,9}\[-?\d{0,3}\.?\d{0,3}\s?(?:pt|em|ex|mm|cm|in|px|mu)\s?\]")
 _SEPARATORS = re.compile(r"[^\d.]")
-_BASE_WORDS = {
+BASE_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "eleven": 11, "twelve": 12, "sixteen": 16, "binary": 2, "octal": 8, "hex": 16,
 }  # fmt: skip
@@ -191,7 +192,7 @@ class _Lexer:
     def _based(self, value: str, start: int, at: int) -> int:
         digits, _, tail = value.partition("_")
         label = re.sub(r"\\text|\\mathrm|[{}\s]", "", tail)
-        base = int(label) if label.isdigit() else _BASE_WORDS.get(label, 0)
+        base = int(label) if label.isdigit() else BASE_WORDS.get(label, 0)
         try:
             if not 2 <= base <= 36:
                 raise ValueError
@@ -211,6 +212,8 @@ class _Lexer:
             self.out.append(Token("o", "\\" + char, start, at))
         elif char == "\\":
             self.out.append(Token("o", "\\\\", start, at))
+            spacing = _ROW_SPACING.match(self.text, at)
+            return spacing.end() if spacing is not None else at
         elif char == "|":
             self.out.append(Token("o", "|", start, at))
         elif char in "%$&#":

@@ -4,9 +4,12 @@ Levels of binding, loosest first: list separators, relations, set operations, ra
 (a product may be written by putting factors side by side), signs, powers, postfix marks.
 """
 
+from dataclasses import replace
+
 from .atoms import read_atom
 from .connectives import (
     AND_WORDS,
+    BEHIND_INTERVALS,
     CONDITION_WORDS,
     CONDITIONS,
     CURRENCY,
@@ -18,10 +21,12 @@ from .connectives import (
     QUALIFYING_MARKS,
     RELATIONS,
     SET_OPS,
+    STACKED,
     UNIT_FUNCTIONS,
     may_be_noun,
 )
 from .cursor import CLOSERS, MAX_DEPTH, PRODUCT, RATIO, RELATION, SET, SIGN, SUM, Cursor
+from .functions import stacked
 from .lexer import Refused, Token
 from .literals import exact_decimal, product, signed
 from .measures import in_two_units, measured, sides, without_markup
@@ -107,7 +112,7 @@ class Parser(Cursor):
                 break  # a trailing separator
             items.append(self.parse_item())
         if len(items) == 1:
-            return first
+            return stacked(self, first)
         if all(isinstance(item, Cases) for item in items):
             return Cases(tuple(cell for item in items for cell in item.args))
         return Seq(tuple(items), joint=joint)
@@ -167,7 +172,7 @@ class Parser(Cursor):
         while (token := self.peek()) is not None:
             value = token.value
             if token.kind in "oc":
-                if value in CLOSERS or (value == "[" and self.outward):
+                if value in CLOSERS or value in STACKED or (value == "[" and self._closes_outward()):
                     return left
                 if value in RELATIONS:
                     if floor > RELATION:
@@ -180,7 +185,7 @@ class Parser(Cursor):
                 if step is not left:
                     left = step
                     continue
-            elif token.kind == "end":
+            elif token.kind == "end" or value == "choose":
                 return left
             if token.kind == "w" and value == "U" and floor <= SET and self._opens_set(1):
                 self.at += 1
@@ -190,6 +195,13 @@ class Parser(Cursor):
                 return self.trailing_words(left, floor)
             left = product(left, self.factor())
         return left
+
+    def _closes_outward(self) -> bool:
+        """[a, b[ and ]a, b[: nothing that the bracket could open stands behind it."""
+        if self.outward:
+            return True
+        following = self.tokens[self.at + 1] if self.at + 1 < self.last else None
+        return following is None or (following.kind in "oc" and following.value in BEHIND_INTERVALS)
 
     def _operator(self, left: Node, value: str, floor: int) -> Node | None:
         """Apply the operator at this place; None to stop before it; `left` itself if it is none."""
@@ -450,6 +462,8 @@ class Parser(Cursor):
             return Percent(left)
         unit = parse_unit(text)
         if unit is not None:
+            if token.kind == "t" and unit.bare_letter:  # set as text, it is no variable
+                unit = replace(unit, bare_letter=False)
             self.at = end
             return measured(left, unit)
         words = text.lower().replace("/", " ").split()

@@ -129,7 +129,8 @@ def comparable(tokens: list[Token]) -> tuple[str, ...]:
             if len(value) == 2 and at and tokens[at - 1].value == "frac" and value.isdigit():
                 values.extend(value)  # \frac12 is \frac{1}{2}
                 continue
-            value = _plain_number(value)
+            if not (value[0] == "0" and "/" in (tokens[at - 1].value, tokens[min(at + 1, last)].value)):
+                value = _plain_number(value)
         elif value in _PRODUCT_SIGNS:
             value = "*"
         elif token.kind in "wt" and len(value) > 1:

@@ -51,10 +51,15 @@ def _without_memberships(members: list[Node]) -> list[Node]:
     return kept or members
 
 
+def is_membership(member: Node) -> bool:
+    """k in Z."""
+    return isinstance(member, Rel) and member.ops == ("in",) and isinstance(member.args[1], NamedSet)
+
+
 def _is_membership(member: Node, members: list[Node]) -> bool:
-    if not isinstance(member, Rel) or member.ops != ("in",) or not isinstance(member.args[1], NamedSet):
-        return False
-    return any(other is not member and member.args[0].free & other.free for other in members)
+    return is_membership(member) and any(
+        other is not member and member.args[0].free & other.free for other in members
+    )
 
 
 def _signs(node: Node) -> tuple[Node, ...]:

@@ -29,26 +29,33 @@ from ..nodes import (
 from ..rewrite import both_signs, renamed
 from ..values import Undefined
 from .collection import bare_members, compare_collections, is_collection, named_values, spread
+from .families import same_families
 from .frame import Frame
 from .interval_set import NoRealSet, compare_real_sets, looks_like_real_set, may_be_interval
-from .matrix import compare_matrices, holds_matrix, unit_vector_form
+from .matrix import compare_matrices, holds_matrix, named_matrices, unit_vector_form
 from .number import compare_values
 from .piecewise import compare_piecewise
-from .relation import compare_equations, is_equation, stated_value
+from .relation import compare_equations, is_equation, stated_value, worked_out
 from .residue import compare_ratios, compare_residues, is_residue
 from .words import same_text
 
 
 def compare(gold: Node, answer: Node, frame: Frame) -> Decision:
     """Never raises: what exceeds the bounds or has no value is no match."""
-    if answer.traits & Trait.UNEVALUATED and not gold.traits & Trait.UNEVALUATED:
-        return incorrect("rule", "an operator is left unevaluated")
+    if (answer.traits | gold.traits) & Trait.UNEVALUATED:
+        gold, answer = worked_out(gold), worked_out(answer)
+        if answer.traits & Trait.UNEVALUATED and not gold.traits & Trait.UNEVALUATED:
+            return incorrect("rule", "an operator is left unevaluated")
     try:
         decision = _by_kind(gold, answer, frame)
     except (Refused, Undefined, NoRealSet) as problem:
         decision = incorrect("rule", f"answer_refused: {problem}")
-    if not decision.is_correct and type(gold) is type(answer) and canonical(gold) == canonical(answer):
+    if decision.is_correct:
+        return decision
+    if type(gold) is type(answer) and canonical(gold) == canonical(answer):
         return correct("exact", "the same expression")
+    if gold.free and answer.free and same_families(gold, answer, frame):
+        return correct("ball", "the same families of values")
     return decision
 
 
@@ -64,6 +71,7 @@ def _by_kind(gold: Node, answer: Node, frame: Frame) -> Decision:
         return compare_piecewise(gold, answer, frame)
     gold, answer = _counting(gold, answer), _measuring(_counting(answer, gold), gold)
     gold, answer = _as_vectors(_plainer(gold), _plainer(answer))
+    gold, answer = named_matrices(gold, answer)
     if holds_matrix(gold) or (holds_matrix(answer) and isinstance(gold, Seq)):
         return compare_matrices(gold, answer, frame)
     if is_residue(gold) or is_residue(answer):

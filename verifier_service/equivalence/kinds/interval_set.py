@@ -116,6 +116,8 @@ def _from_seq(node: Seq) -> RealSet:
             raise NoRealSet("a set of other things than numbers")
         return RealSet(tuple(Interval(End(arg, True), End(arg, True)) for arg in node.args))
     if node.is_bare:
+        if any(isinstance(arg, NamedSet) for arg in node.args):
+            raise NoRealSet("alternatives, one of them everything or nothing")
         parts = [real_set(arg) for arg in node.args]
         names = {part.name for part in parts if part.name}
         if len(names) > 1:
@@ -124,6 +126,10 @@ def _from_seq(node: Seq) -> RealSet:
             return _all_of(parts)
         if node.joint == "," and all(isinstance(arg, Rel) and "!=" in arg.ops for arg in node.args):
             return _all_of(parts)
+        if node.joint == "," and all(isinstance(arg, Rel) for arg in node.args):
+            both = _all_of(parts)
+            if merged(both):
+                return both  # x > -2, x < 3: conditions that can be met together are
         return RealSet(tuple(i for part in parts for i in part.intervals), next(iter(names), ""))
     if len(node.args) != 2 or node.opening not in ("(", "["):
         raise NoRealSet("an interval has two ends")

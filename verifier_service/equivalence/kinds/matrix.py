@@ -12,8 +12,8 @@ from collections.abc import Callable
 from flint import fmpq
 
 from ..decision import Decision, correct, incorrect
-from ..identity import same_value
-from ..nodes import Add, Const, Div, Matrix, Mul, Neg, Node, Num, Pow, Seq, Sym, Trait
+from ..identity import canonical, same_value
+from ..nodes import Add, Const, Div, Matrix, Mul, Neg, Node, Num, Pow, Rel, Seq, Sym, Trait
 from ..rewrite import rebuild, substituted
 from .frame import Frame
 
@@ -109,6 +109,23 @@ def _imaginary_as_letter(node: Node) -> Node:
     if isinstance(node, Const) and node.name == "i":
         return Sym("i")
     return rebuild(node, tuple(_imaginary_as_letter(arg) for arg in node.args)) if node.args else node
+
+
+def named_matrices(gold: Node, answer: Node) -> tuple[Node, Node]:
+    """Both without the name in front: A^{-1} = M is M, except beside another name."""
+    ours, theirs = _name_and_matrix(gold), _name_and_matrix(answer)
+    if ours is not None and theirs is not None and canonical(ours[0]) != canonical(theirs[0]):
+        return gold, answer
+    return (gold if ours is None else ours[1]), (answer if theirs is None else theirs[1])
+
+
+def _name_and_matrix(node: Node) -> tuple[Node, Node] | None:
+    if not isinstance(node, Rel) or len(node.args) != 2 or node.ops != ("=",):
+        return None
+    name, value = node.args
+    if holds_matrix(value) and not name.has(Trait.STRUCTURE) and name.free:
+        return name, value
+    return None
 
 
 def compare_matrices(gold: Node, answer: Node, frame: Frame) -> Decision:

@@ -86,6 +86,16 @@ def stated_value(answer: Rel, frame: Frame) -> Node | Decision:
     return _end_of_chain(members, frame.given)
 
 
+def worked_out(node: Node) -> Node:
+    """F(x) + C of "the integral of f = F(x) + C": what an equation says that it comes to."""
+    if not isinstance(node, Rel) or not is_equation(node):
+        return node
+    at = next((at for at, arg in enumerate(node.args) if not arg.traits & Trait.UNEVALUATED), 0)
+    if at == 0:
+        return node
+    return node.args[at] if at == len(node.args) - 1 else Rel(node.ops[at:], node.args[at:])
+
+
 def _names_the_rest(members: list[Node]) -> bool:
     """x = 5 names its value; x = 2x does not."""
     head = members[0]

@@ -13,6 +13,7 @@ from ..decision import Decision, correct, incorrect
 
 _CLOCK = re.compile(r"\d{1,2}\s*:\s*[0-5]\d")
 _TWO_DIGITS = re.compile(r"0\d\s*:|:\s*0\d")
+_SLASHED = re.compile(r"0\d/\d\d|\d\d/0\d")
 _SAYS_TIME = re.compile(
     r"\b(?:time|o'clock|a\.?m\.?|p\.?m\.?|clock|when|noon|midnight|hour)\b|几点|时间", re.IGNORECASE
 )
@@ -23,6 +24,14 @@ def compare_times(gold: str, answer: str, prompt: str) -> Decision | None:
     """None where the two are not dates or times."""
     if len(gold) > MAX_CHARS or len(answer) > MAX_CHARS or gold.isdigit():
         return None
+    if "/" in gold or "/" in answer:
+        undecided = _SLASHED.fullmatch(gold) is not None, _SLASHED.fullmatch(answer) is not None
+        if any(undecided):
+            return (
+                correct("text", "equal text")
+                if gold == answer
+                else incorrect("text", "a date of either order")
+            )
     date = parse_date(gold)
     if date is not None:
         other = parse_date(answer)
