@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import torch
+from torch.distributed.tensor import DTensor
 
 from grpo_trainer.config import TrainConfig
 from grpo_trainer.loop import Summary, train
@@ -25,7 +26,6 @@ from tests.trainer.runs import config_on, judged_by, odd_pays
 
 COMMON = [
     "steps=5",
-    "model.precision=float64",
     "batch.micro_batch=3",
     "loss.aggregation=token",
     "optimizer.max_grad_norm=none",
@@ -46,6 +46,14 @@ CASES = {
 }  # fmt: skip
 
 RESUMED = ("fsdp-moving", "fsdp-lora")
+SAMPLED = {
+    "fsdp-half": ["distributed.engine=fsdp", "model.precision=bfloat16", *KL],
+    "fsdp-whole": ["distributed.engine=fsdp"],
+    "fsdp-half-lora": ["distributed.engine=fsdp", "model.precision=bfloat16", *LORA],
+    "ddp-half-lora": ["distributed.engine=ddp", "model.precision=bfloat16", *LORA],
+    "ddp-whole": ["distributed.engine=ddp"],
+}
+"""Runs whose answers are drawn from the policy, by each process for itself."""
 
 
 class Scripted:
@@ -69,6 +77,10 @@ class Scripted:
         return Answer(ids, (-1.0,) * len(ids), "stop", self.version)
 
 
+def exact(words: Sequence[str]) -> list[str]:
+    return ["model.precision=float64", *words]
+
+
 def config_in(folder: Path, name: str, *words: str) -> TrainConfig:
     """A run in `folder`/`name`, from the start that was written into `folder`."""
     return config_on(folder, f"output={folder / name}", *COMMON, *words)
@@ -76,7 +88,14 @@ def config_in(folder: Path, name: str, *words: str) -> TrainConfig:
 
 def alone(words: Sequence[str]) -> list[str]:
     """The same run on one process."""
-    return [word for word in words if not word.startswith("distributed.")]
+    return exact([word for word in words if not word.startswith("distributed.")])
+
+
+def sampled(config: TrainConfig, ranks: Ranks) -> dict[str, Any]:
+    """The metrics of every step."""
+    with judged_by(odd_pays, config) as judge:
+        train(assemble(config, judge, lambda text: None, ranks=ranks), Quiet())
+    return {"rows": read_metrics(Path(config.output) / "metrics.jsonl")}
 
 
 def run(config: TrainConfig, ranks: Ranks = ALONE, *, resume: bool = False) -> dict[str, Any]:
@@ -94,7 +113,21 @@ def run(config: TrainConfig, ranks: Ranks = ALONE, *, resume: bool = False) -> d
         "gradient": gradients,
         "weights": engine.last,
         "checkpoint": str(summary.checkpoint),
+        "stored": stored(parts),
     }
+
+
+def stored(parts: Parts) -> int:
+    """Bytes of weights and moments that this process keeps."""
+    return sum(
+        local(tensor).numel() * tensor.element_size()
+        for parameter in parts.policy.model.parameters()
+        for tensor in (parameter, *parts.policy.optimizer.state.get(parameter, {}).values())
+    )
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def first_gradient(parts: Parts) -> dict[str, torch.Tensor]:
@@ -123,10 +156,13 @@ def main(folder: Path) -> None:
     torch.set_num_threads(1)
     with joined(config_in(folder, "none", "distributed.engine=fsdp")) as ranks:
         for name, words in CASES.items():
-            keep(folder / f"{name}.pt", run(config_in(folder, name, *words), ranks), ranks)
+            keep(folder / f"{name}.pt", run(config_in(folder, name, *exact(words)), ranks), ranks)
         for name in RESUMED:
-            config = config_in(folder, f"{name}-resumed", *CASES[name], "checkpoint.every=2")
+            config = config_in(folder, f"{name}-resumed", *exact(CASES[name]), "checkpoint.every=2")
             keep(folder / f"{name}-resumed.pt", interrupted(config, ranks), ranks)
+        for name, words in SAMPLED.items():
+            config = config_in(folder, name, *words, "batch.passes=5")
+            keep(folder / f"{name}.pt", sampled(config, ranks), ranks)
 
 
 def keep(path: Path, found: dict[str, Any], ranks: Ranks) -> None:

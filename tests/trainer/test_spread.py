@@ -13,7 +13,7 @@ pytest.importorskip("peft", reason="peft is not installed")
 
 from grpo_trainer.checkpoint import SHARDS  # noqa: E402
 from tests.trainer.runs import write_start  # noqa: E402
-from tests.trainer.spread import CASES, RESUMED, alone, config_in, run  # noqa: E402
+from tests.trainer.spread import CASES, RESUMED, SAMPLED, alone, config_in, run  # noqa: E402
 
 LIMIT_S = 300
 CLOSE = 1e-9
@@ -24,17 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
     """What two processes found, for every case."""
     folder = tmp_path_factory.mktemp("spread")
     write_start(folder)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{root}{os.pathsep}{root / 'trainer'}"}
-    done = subprocess.run(
-        [*launch, "-m", "tests.trainer.spread", str(folder)],
-        cwd=root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = launched(root, *torchrun, "-m", "tests.trainer.spread", str(folder))
     assert done.returncode == 0, done.stderr[-5000:]
     return folder
 
@@ -101,3 +92,41 @@ def test_the_checkpoint_is_one_that_transformers_loads(folder: Path, name: str) 
     model: Any = AutoModelForCausalLM.from_pretrained(two["checkpoint"], dtype=torch.float64)
     weights = model.state_dict()
     assert apart(weights, two["weights"]) == 0
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_each_process_samples_from_the_policy_that_it_trains(folder: Path, name: str) -> None:
+    rows = of_two(folder, name)["rows"]
+    assert [row["policy/stepped"] for row in rows] == [1.0] * 5
+    assert rows[0]["outcome/right"] + rows[0]["outcome/wrong"] == 16
+    assert rows[0]["engine/logprob_gap"] < (0.05 if "half" in name else 1e-5)
+
+
+def test_each_process_stores_its_shards_alone(folder: Path) -> None:
+    whole = of_two(folder, "ddp")["stored"]
+    # Shards are rounded up to whole rows, which shows in a model this small.
+    assert of_two(folder, "fsdp")["stored"] == pytest.approx(whole / 2, rel=0.02)
+    assert of_two(folder, "ddp-lora")["stored"] < 0.6 * whole
+
+
+def test_a_launcher_that_starts_one_process_in_silence_is_found_out(folder: Path, root: Path) -> None:
+    words = [f"model.path={folder / 'start'}", f"data.train={folder / 'train.jsonl'}"]
+    words += ["distributed.engine=fsdp", "distributed.world_size=2", "reward.url=http://127.0.0.1:9"]
+    done = launched(root, "accelerate.commands.launch", "--cpu", "--num_processes", "2", "-m", "grpo_trainer",
+                    "train", "--preset", "tiny-cpu", *words)  # fmt: skip
+    assert done.returncode != 0
+    assert "asks for distributed.world_size=2, and 1 was started: torchrun" in done.stderr
+
+
+def launched(root: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    """A launcher's command, with one thread a process, within its time."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{root}{os.pathsep}{root / 'trainer'}"}
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
