@@ -1,4 +1,4 @@
-"""What the client costs: CPU per answer, time to import, and many single calls in flight.
+"""What the client costs: CPU per answer, time to import, many single calls in flight, and such calls gathered.
 
     python benchmarks/bench_client.py --assert
 
@@ -81,7 +81,7 @@ class StandIn:
             writer.close()
 
 
-_REPLIES = {count: reply_of(count) for count in (1, BATCH)}
+_REPLIES = {count: reply_of(count) for count in range(1, BATCH + 1)}
 
 
 async def stand_in(hold: int) -> None:
@@ -166,6 +166,22 @@ def in_flight(url: str) -> tuple[int, int, float]:
     return len(replies) - failed, failed, time.perf_counter() - began
 
 
+def gathered_ms(together: int, url: str) -> float:
+    """CPU time of this process for one of as many single calls of an adapter."""
+    from verifier_service.adapters.common import Remote
+
+    remote = Remote(url, on_no_verdict="raise", together=together)
+
+    async def ask() -> float:
+        await remote.ajudge([ITEM])
+        began = time.process_time()
+        replies = await asyncio.gather(*(remote.ajudge([ITEM]) for _ in range(IN_FLIGHT)))
+        assert [result.reward for (result,) in replies] == [2.0] * IN_FLIGHT
+        return (time.process_time() - began) * 1000 / IN_FLIGHT
+
+    return asyncio.run(ask())
+
+
 def fresh(*arguments: str) -> float:
     """A number measured in a process of its own."""
     command = [sys.executable, __file__, *arguments]
@@ -179,6 +195,7 @@ def measured() -> dict[str, Any]:
         for _ in range(ROUNDS):
             for side, found in costs.items():
                 found.append(fresh("--cost", side, url))
+        gathered, alone = (min(fresh("--gathered", most, url) for _ in range(2)) for most in ("32", "1"))
     with standing_in(hold=IN_FLIGHT) as url:
         answered, failed, seconds = in_flight(url)
     return {
@@ -189,6 +206,8 @@ def measured() -> dict[str, Any]:
         "in_flight_answered": answered,
         "in_flight_failed": failed,
         "in_flight_s": seconds,
+        "gathered_ms_per_call": gathered,
+        "alone_ms_per_call": alone,
         "rounds": {"ms_per_answer": costs["ours"], "bare_ms_per_answer": costs["bare"], "import_ms": imports},
     }
 
@@ -198,6 +217,8 @@ def broken(figures: dict[str, Any]) -> list[str]:
         f"at most {MOST_MS} ms of CPU an answer": figures["ms_per_answer"] <= MOST_MS,
         f"at most {MOST_IMPORT_MS:g} ms to import": figures["import_ms"] <= MOST_IMPORT_MS,
         f"{IN_FLIGHT} single calls at once": figures["in_flight_answered"] == IN_FLIGHT,
+        "gathering makes single calls cheaper": figures["gathered_ms_per_call"]
+        < figures["alone_ms_per_call"],
     }
     return [promise for promise, kept in promises.items() if not kept]
 
@@ -210,12 +231,16 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=ROOT / "bench-results" / "client.json")
     parser.add_argument("--stand-in", type=int, metavar="HOLD", help=argparse.SUPPRESS)
     parser.add_argument("--cost", nargs=2, metavar=("SIDE", "URL"), help=argparse.SUPPRESS)
+    parser.add_argument("--gathered", nargs=2, metavar=("TOGETHER", "URL"), help=argparse.SUPPRESS)
     parser.add_argument("--import", dest="imports", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.stand_in is not None:
         asyncio.run(stand_in(options.stand_in))
     if options.cost is not None:
         print(cost_ms(*options.cost))
+        return 0
+    if options.gathered is not None:
+        print(gathered_ms(int(options.gathered[0]), options.gathered[1]))
         return 0
     if options.imports:
         print(import_ms())

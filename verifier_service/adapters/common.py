@@ -169,10 +169,10 @@ class Remote:
             return _failed(error, len(items))
 
     async def _ask_together(self, items: Sequence[Item]) -> Sequence[Outcome]:
-        """Whoever is refused does not take the others along: then each goes alone."""
+        """Whoever is refused, or cannot be sent, does not take the others along: then each goes alone."""
         try:
             results = await self._ask(items)
-        except RequestRefused as error:
+        except (RequestRefused, TypeError, ValueError, RecursionError) as error:
             if len(items) == 1:
                 return [error]
             alone = await asyncio.gather(*(self._ask_together([item]) for item in items))

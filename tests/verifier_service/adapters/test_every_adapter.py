@@ -196,15 +196,16 @@ def served_at(port: int, log: Path) -> Iterator[Served]:
             process.wait(STOP_S)
 
 
+@pytest.mark.parametrize("call", [calls.verl, calls.areal], ids=lambda call: call.__name__)
 def test_a_killed_service_that_comes_back_costs_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kills a real one while single calls are under way, and starts it again at the same address."""
+    """Kills a real one while calls are under way, and starts it again at the same address."""
     samples, expected = mixed(64, seed=3)
     with served_at(free_port(), tmp_path / "first") as first:
         monkeypatch.setenv("VERIFIER_URL", first.url)
         rewards: list[Any] = []
-        thread = threading.Thread(target=lambda: rewards.extend(calls.areal(samples)))
+        thread = threading.Thread(target=lambda: rewards.extend(call(samples)))
         thread.start()
         first.process.kill()
         first.process.wait()

@@ -101,6 +101,21 @@ def test_one_that_is_refused_does_not_take_the_others_along(remote: Remote) -> N
     assert isinstance(results[1], RequestRefused)
 
 
+def test_one_that_cannot_be_sent_does_not_take_the_others_along(remote: Remote) -> None:
+    nested: list[Any] = []
+    nested.append(nested)
+
+    async def ask() -> list[Any]:
+        items = [item(5), {"completion": "5", "gold": {5}}, {"completion": "5", "gold": nested}, item(6)]
+        calls = (remote.ajudge([one]) for one in items)
+        return list(await asyncio.gather(*calls, return_exceptions=True))
+
+    first, unknown, endless, last = asyncio.run(ask())
+    assert [first[0].reward, last[0].reward] == [1.0, 0.0]
+    assert isinstance(unknown, TypeError)
+    assert isinstance(endless, ValueError)
+
+
 def test_one_that_gives_up_does_not_take_the_others_along(remote: Remote, judge: Judge) -> None:
     async def ask() -> list[Any]:
         first, second = (asyncio.ensure_future(remote.ajudge([item(one)])) for one in ("slow", 5))
