@@ -263,6 +263,10 @@ def _checked(part: _RepliesT, expected: int) -> _RepliesT:
     return part
 
 
+def judged_alike(parts: Sequence[ScoreResponse]) -> bool:
+    return len({(part.engine, part.profile_hash) for part in parts}) == 1
+
+
 def joined(parts: Sequence[ScoreResponse]) -> ScoreResponse:
     """One reply of several: places count through. Raises UnexpectedReply where not all were judged alike."""
     first = parts[0]

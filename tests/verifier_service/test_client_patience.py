@@ -205,6 +205,87 @@ def test_several_servers_share_the_work() -> None:
     assert client.url == "http://a:1,http://b:1,http://c:1"
 
 
+def test_a_batch_is_shared_among_the_servers_and_comes_back_in_order() -> None:
+    a, b, c = FakeService(), FakeService(), FakeService()
+    transport, asked = by_host(a=a.reply, b=b.reply, c=c.reply)
+    client = Client("http://a,http://b,http://c", transport=transport)
+    items = [{"completion": str(number % 3), "gold": "1", "id": number} for number in range(200)]
+    response = client.score(items)
+    assert [result.id for result in response.results] == list(range(200))
+    assert [result.index for result in response.results] == list(range(200))
+    assert response.rewards == [float(number % 3 == 1) for number in range(200)]
+    assert sorted(asked) == ["a", "b", "c"]
+    assert sorted(a.sizes + b.sizes + c.sizes) == [66, 67, 67]
+    asked.clear()
+    # What is small goes in one request.
+    client.score(items[:32])
+    assert len(asked) == 1
+
+
+def test_the_awaited_batch_is_shared_too() -> None:
+    a, b = FakeService(), FakeService()
+    transport, asked = by_host(a=a.reply, b=b.reply)
+    client = AsyncClient("http://a,http://b", transport=transport)
+    items = [{"completion": str(number % 3), "gold": "1"} for number in range(100)]
+    response = asyncio.run(client.score(items))
+    assert response.rewards == [float(number % 3 == 1) for number in range(100)]
+    assert (sorted(asked), a.sizes, b.sizes) == (["a", "b"], [50], [50])
+
+
+def test_a_part_whose_server_is_down_goes_to_another() -> None:
+    b = FakeService()
+    transport, _ = by_host(a=down, b=b.reply)
+    client = Client("http://a,http://b", transport=transport)
+    assert client.score([ITEM] * 100).rewards == [1.0] * 100
+    assert sorted(b.sizes) == [50, 50]
+
+
+def test_an_error_in_one_part_is_raised_and_ends_the_others(clock: Clock) -> None:
+    transport, _ = by_host(a=lambda _: refusing(422), b=FakeService().reply)
+    with pytest.raises(RequestRefused, match="422"):
+        Client("http://a,http://b", transport=transport).score([ITEM] * 100)
+    with pytest.raises(RequestRefused, match="422"):
+        asyncio.run(AsyncClient("http://a,http://b", transport=transport).score([ITEM] * 100))
+
+
+def test_servers_of_two_versions_do_not_share_a_batch() -> None:
+    a, b = FakeService(engine="e1"), FakeService(engine="e2")
+    transport, _ = by_host(a=a.reply, b=b.reply)
+    response = Client("http://a,http://b", transport=transport).score([ITEM] * 100)
+    assert response.rewards == [1.0] * 100
+    assert response.engine in ("e1", "e2")
+    response = asyncio.run(AsyncClient("http://a,http://b", transport=transport).score([ITEM] * 100))
+    assert len(response.results) == 100
+
+
+def test_a_server_that_claims_to_be_full_for_ever_is_tried_again(clock: Clock) -> None:
+    state = {"full": True}
+    b = FakeService()
+
+    def sometimes(request: httpx.Request) -> httpx.Response:
+        return refusing(503, after="9" * 30) if state["full"] else FakeService().reply(request)
+
+    transport, asked = by_host(a=sometimes, b=b.reply)
+    client = Client("http://a,http://b", transport=transport)
+    for _ in range(4):
+        client.score([ITEM])
+    state["full"] = False
+    clock.now += 61
+    asked.clear()
+    for _ in range(4):
+        client.score([ITEM])
+    assert sorted(asked) == ["a", "a", "b", "b"]
+
+
+def test_too_many_calls_of_our_own_do_not_open_the_circuit(clock: Clock) -> None:
+    script = Script(*[httpx.PoolTimeout("none left")] * (FAILURES_TO_REST + 1))
+    client = script.client(retries=0)
+    for _ in range(FAILURES_TO_REST + 1):
+        with pytest.raises(ServiceUnreachable, match="none left"):
+            client.score([ITEM])
+    assert client.score([ITEM]).rewards == [1.0]
+
+
 def test_a_server_that_is_down_is_left_out_until_it_is_back(clock: Clock) -> None:
     state = {"down": True}
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
@@ -19,6 +20,7 @@ from verifier_service.conversation import (
     RulesArgument,
     envelope_of,
     joined,
+    judged_alike,
 )
 from verifier_service.schema import GoldsResponse, Info, ScoreResponse
 
@@ -71,11 +73,13 @@ class AsyncClient(Core):
     ) -> ScoreResponse:
         """As `Client.score`."""
         envelope = envelope_of(profile, rules, deadline_s, explain, echo_info)
-        return joined(
-            await self._hold_all(
-                self._conversations.scoring(items, envelope, request_id, len(self.addresses))
-            )
-        )
+        ends = self._courier().end()
+        talk = partial(self._conversations.scoring, items, envelope, request_id)
+        parts = await self._hold_all(talk(len(self.addresses)), ends)
+        if not judged_alike(parts):
+            # Servers of two versions, as while one after the other is renewed: then one of them judges all.
+            parts = await self._hold_all(talk(1), ends)
+        return joined(parts)
 
     async def check_golds(self, golds: Sequence[Any], *, request_id: str | None = None) -> GoldsResponse:
         """As `Client.check_golds`."""
@@ -98,8 +102,7 @@ class AsyncClient(Core):
     ) -> None:
         await self.aclose()
 
-    async def _hold_all(self, conversations: list[Conversation[_ResultT]]) -> list[_ResultT]:
-        ends = self._courier().end()
+    async def _hold_all(self, conversations: list[Conversation[_ResultT]], ends: float) -> list[_ResultT]:
         if len(conversations) == 1:
             return [await self._hold(conversations[0], ends)]
         turns = asyncio.Semaphore(self._parts_at_once)

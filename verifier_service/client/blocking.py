@@ -21,6 +21,7 @@ from verifier_service.conversation import (
     RulesArgument,
     envelope_of,
     joined,
+    judged_alike,
 )
 from verifier_service.schema import GoldsResponse, Info, ScoreResponse
 
@@ -82,9 +83,13 @@ class Client(Core):
         judged is a result without a verdict.
         """
         envelope = envelope_of(profile, rules, deadline_s, explain, echo_info)
-        return joined(
-            self._hold_all(self._conversations.scoring(items, envelope, request_id, len(self.addresses)))
-        )
+        ends = self._courier().end()
+        talk = partial(self._conversations.scoring, items, envelope, request_id)
+        parts = self._hold_all(talk(len(self.addresses)), ends)
+        if not judged_alike(parts):
+            # Servers of two versions, as while one after the other is renewed: then one of them judges all.
+            parts = self._hold_all(talk(1), ends)
+        return joined(parts)
 
     def check_golds(self, golds: Sequence[Any], *, request_id: str | None = None) -> GoldsResponse:
         """Which golds can be judged. Golds are bare, `schema.GoldQuery`, or mappings of that shape."""
@@ -107,8 +112,7 @@ class Client(Core):
     ) -> None:
         self.close()
 
-    def _hold_all(self, conversations: list[Conversation[_ResultT]]) -> list[_ResultT]:
-        ends = self._courier().end()
+    def _hold_all(self, conversations: list[Conversation[_ResultT]], ends: float) -> list[_ResultT]:
         if len(conversations) == 1:
             return [self._hold(conversations[0], ends)]
         return in_threads([partial(self._hold, one, ends) for one in conversations], self._parts_at_once)

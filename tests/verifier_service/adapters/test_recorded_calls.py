@@ -242,6 +242,10 @@ def test_areal_in_another_process() -> None:
     assert for_areal.reward_fn(*call["args"], **call["kwargs"]) == 1.0
     function = pickle.loads(pickle.dumps(for_areal.reward_fn))
     assert type(function(*call["args"], **call["kwargs"])) is float
+    # AReaL gives up after 15 s, while its pool goes on working; the service is told to reply in time.
+    patience = for_areal.RewardFunction().remote.client.patience
+    assert patience.total_s is not None
+    assert patience.total_s < 15
     configured = pickle.loads(pickle.dumps(for_areal.RewardFunction(on_no_verdict="raise")))
     assert configured(*call["args"], **call["kwargs"]) == 1.0
     configured.remote.close()
