@@ -24,6 +24,8 @@ from verifier_service.workers import (
     handle,
     spawner,
 )
+from verifier_service.workers.forkserver import YIELDING
+from verifier_service.workers.wire import INBOX_BYTES
 
 FAKE = "tests.verifier_service.fake_judge"
 ITEM_CPU_S = 0.3
@@ -74,6 +76,33 @@ def outcomes_beside(poison: Call, **settings: Any) -> tuple[Outcome, dict[str, i
 
     result: tuple[Outcome, dict[str, int]] = in_pool(body, **settings)
     return result
+
+
+def test_a_worker_with_a_heavy_call_yields_to_the_others_and_is_not_used_again() -> None:
+    async def body(pool: WorkerPool) -> tuple[set[int], set[int]]:
+        heavy = asyncio.ensure_future(pool.run([call("work_for", 0.2)]))
+        niceness: set[int] = set()
+        while not heavy.done():
+            niceness |= {os.getpriority(os.PRIO_PROCESS, pid) for pid in pool.pids}
+            await asyncio.sleep(0.005)
+        assert await heavy == [Done(0.2)]
+        after = {
+            os.getpriority(os.PRIO_PROCESS, outcome.value) for outcome in await pool.run([call("pid")] * 8)
+        }
+        return niceness, after
+
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    while_heavy, after = in_pool(body)
+    assert while_heavy == {own, min(19, own + YIELDING)}
+    assert after == {own}
+
+
+@pytest.mark.parametrize("size", [100, INBOX_BYTES // 2, 3 * INBOX_BYTES])
+def test_calls_of_any_size_arrive_whole(size: int) -> None:
+    async def body(pool: WorkerPool) -> list[Outcome]:
+        return await pool.run([call("echo", f"{place}{'ä' * size}") for place in range(3)])
+
+    assert in_pool(body, size=1) == [Done(f"{place}{'ä' * size}") for place in range(3)]
 
 
 def code_of(outcome: Outcome) -> str:

@@ -10,6 +10,9 @@ SLOW_CPU_NS = 50_000_000
 SLOW_WALL_NS = NS  # for a worker that sleeps: far above what a busy machine does to a quick answer
 # A call that was sent and not taken up: the worker does not run at all.
 STUCK_NS = 3 * NS
+# Less of a core than this, one part in so many, and it hangs. More, and it makes way for others on a busy
+# machine: its CPU limit ends it in time.
+BARELY_RUNS = 100
 
 Finding = Literal["", "slow", "abandoned", "stuck", "cpu", "wall"]
 
@@ -39,6 +42,6 @@ def look(worker: Worker, limits: Limits) -> Finding:
     cpu = wall if total is None else total - running.cpu_ns
     if cpu > limits.cpu_ns:
         return "cpu"
-    if wall > limits.wall_ns:
+    if wall > limits.wall_ns and cpu < wall // BARELY_RUNS:
         return "wall"
     return "slow" if not worker.slow and (cpu > SLOW_CPU_NS or wall > SLOW_WALL_NS) else ""

@@ -19,10 +19,12 @@ from contextlib import suppress
 from typing import NoReturn, cast
 
 from verifier_service.workers.confinement import forbid
-from verifier_service.workers.wire import ASK, BEAR, NEVER_BORN, ORDER, Page, framed, read_frame
+from verifier_service.workers.wire import ASK, BEAR, NEVER_BORN, ORDER, YIELD, Page, framed, read_frame
 from verifier_service.workers.worker import Judge, confine, serve
 
 ORPHAN_CHECK_S = 1.0
+# Niceness of a worker in the slow lane: a ninth of a core where a brisk one wants it too, and all of an idle one.
+YIELDING = 10
 
 
 def main() -> None:
@@ -92,6 +94,8 @@ class Nursery:
             self._bear(number, fds[0], fds[1])
         elif what == ASK:
             self._control.sendall(framed(("alive",)))
+        elif what == YIELD:
+            self._let_yield(number)
         else:
             self._kill(number)
 
@@ -130,9 +134,15 @@ class Nursery:
             os._exit(status)
 
     def _kill(self, number: int) -> None:
-        for pid, child in self._children.items():
-            if child == number:
-                os.kill(pid, signal.SIGKILL)
+        if pid := self._pid_of(number):
+            os.kill(pid, signal.SIGKILL)
+
+    def _let_yield(self, number: int) -> None:
+        if pid := self._pid_of(number):
+            os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, pid) + YIELDING)
+
+    def _pid_of(self, number: int) -> int | None:
+        return next((pid for pid, child in self._children.items() if child == number), None)
 
     def _reap(self) -> None:
         while self._children:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from verifier_service.workers.batch import Task
-from verifier_service.workers.wire import Frames, Page, Running, framed, new_page_fd
+from verifier_service.workers.wire import IN_THE_INBOX, Frames, Page, Running, framed, new_page_fd
 from verifier_service.workers.worker import Ended, Report
 
 READ_BYTES = 262144
@@ -81,7 +82,7 @@ class Worker:
         message = framed((chunk, [(seq, *task.order) for seq, task in tasks.items()]))
         self.chunk, self.tasks, self.given = chunk, tasks, len(tasks)
         self.sent_ns = time.monotonic_ns()
-        self._send(message)
+        self._send(memoryview(IN_THE_INBOX) if self.page.lay_in(message) else message)
 
     def dismiss(self) -> None:
         """Lets an idle worker end by itself."""
@@ -152,3 +153,13 @@ class Worker:
             self._on_report(self, results, resting)
         self._ended = not data
         return bool(data)
+
+
+def ending(status: int) -> str:
+    """How a process ended, in a word: "SIGKILL", "exit 1"."""
+    if status < 0:
+        try:
+            return signal.Signals(-status).name
+        except ValueError:
+            return f"signal {-status}"
+    return f"exit {status}"

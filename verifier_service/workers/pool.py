@@ -9,7 +9,6 @@ import asyncio
 import itertools
 import logging
 import math
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,7 @@ from verifier_service.spread import Spread
 from verifier_service.workers.batch import Batch, Blame, OnDone, Task
 from verifier_service.workers.calls import Call, Done, Failed, Outcome, PoolStats
 from verifier_service.workers.clock import Limits, look
-from verifier_service.workers.handle import NS, Worker
+from verifier_service.workers.handle import NS, Worker, ending
 from verifier_service.workers.pace import Pace
 from verifier_service.workers.spawner import Listeners, Spawner
 from verifier_service.workers.wire import framed
@@ -213,8 +212,8 @@ class WorkerPool:
                 self._want_fresh()
                 break
             task = self._suspects.popleft()
-            if not task.settled:
-                worker.slow = self._give(worker, [task])
+            if not task.settled and self._give(worker, [task]):
+                self._slow_down(worker)
         while self._turns and self._brisk_at_work() < self.size:
             worker = self._pick(lambda worker: worker.idle)
             if worker is None:
@@ -305,7 +304,7 @@ class WorkerPool:
         if worker.chunk and not worker.slow:
             self._pace.note(worker.given - len(worker.tasks), (time.monotonic_ns() - worker.sent_ns) / NS)
         self._send_back(worker.tasks.values())
-        worker.tasks, worker.chunk, worker.slow = {}, 0, False
+        worker.tasks, worker.chunk, spent, worker.slow = {}, 0, worker.slow, False
         if not worker.ready:
             worker.ready = True
             self._failed_starts = 0
@@ -313,7 +312,7 @@ class WorkerPool:
         if self._worn(worker):
             self._counts.recycled += 1
             worker.dismiss()
-        elif sum(other.brisk for other in self._workers.values()) > self.size + SPARE:
+        elif spent or sum(other.brisk for other in self._workers.values()) > self.size + SPARE:
             worker.dismiss()
         self._dispatch()
 
@@ -334,7 +333,7 @@ class WorkerPool:
         worker = self._workers.pop(number, None)
         if worker is None:
             return
-        self._bury(worker, _ending(status))
+        self._bury(worker, ending(status))
         self._dispatch()
 
     def _bury(self, worker: Worker, ending: str) -> None:
@@ -391,9 +390,15 @@ class WorkerPool:
         worker.tasks = {number: task for number, task in worker.tasks.items() if number == seq}
         self._send_back(others)
         if self._slow() < self._slow_lane():
-            worker.slow = True
+            self._slow_down(worker)
         else:
             self._doom(worker, "evicted")
+
+    def _slow_down(self, worker: Worker) -> None:
+        """Moves it to the slow lane, for good: heavy answers do not take the cores from the others."""
+        worker.slow = True
+        if self._spawner is not None:
+            self._spawner.let_yield(worker.number)
 
     def _doom(self, worker: Worker, reason: str) -> None:
         if worker.doom or self._spawner is None:
@@ -483,13 +488,3 @@ class WorkerPool:
     def _refuse_start(self, why: str) -> None:
         if self._started is not None and not self._started.done():
             self._started.set_exception(PoolStartError(why))
-
-
-def _ending(status: int) -> str:
-    """How a process ended, in a word: "SIGKILL", "exit 1"."""
-    if status < 0:
-        try:
-            return signal.Signals(-status).name
-        except ValueError:
-            return f"signal {-status}"
-    return f"exit {status}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verifier_service.workers.confinement import without_secrets
-from verifier_service.workers.wire import ASK, BEAR, KILL, ORDER, Frames, framed
+from verifier_service.workers.wire import ASK, BEAR, KILL, ORDER, YIELD, Frames, framed
 
 CLOSE_S = 5.0
 READ_BYTES = 65536
@@ -77,6 +77,11 @@ class Spawner:
     def kill(self, number: int) -> None:
         with suppress(OSError):
             self._control.send(ORDER.pack(KILL, number))
+
+    def let_yield(self, number: int) -> None:
+        """The worker runs from now on where the others leave something over, for the rest of its life."""
+        with suppress(OSError):
+            self._control.send(ORDER.pack(YIELD, number))
 
     async def close(self) -> None:
         """Ends the fork server and with it every worker; none is left when this returns."""

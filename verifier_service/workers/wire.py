@@ -1,7 +1,8 @@
 """Between the processes of the pool: framed messages on a socket, and a page of shared memory per worker.
 
 What changes with every item (which one is running, since when) is written to the page and costs no system
-call; only chunks and results travel on the socket.
+call. Chunks are laid into an inbox behind the page, which spares the kernel two copies of every text; results,
+and a chunk that is too large for the inbox, travel on the socket.
 """
 
 import io
@@ -18,11 +19,14 @@ from typing import Any, NamedTuple
 Bytes = bytes | bytearray | memoryview
 
 HEADER = struct.Struct("<I")
-# Orders to the fork server: what to do, and to which worker; ASK wants to hear that it lives.
+# Orders to the fork server: what to do, and to which worker; ASK wants to hear that it lives, YIELD lets a
+# worker run only where the others leave something over.
 ORDER = struct.Struct("<cxxxI")
-BEAR, KILL, ASK = b"b", b"k", b"a"
+BEAR, KILL, ASK, YIELD = b"b", b"k", b"a", b"y"
 NEVER_BORN = 255  # told as the exit status of a worker that could not be forked
 PAGE_BYTES = mmap.PAGESIZE
+INBOX_BYTES = 1 << 20
+IN_THE_INBOX = HEADER.pack(0)  # on the socket, in place of a message
 _RUNNING = struct.Struct("<QQQ")
 _REVOKED = struct.Struct("<Q")
 _REVOKED_AT = 64  # another cache line: the parent writes it, the worker writes the rest
@@ -38,10 +42,16 @@ def framed(message: object) -> memoryview:
     return view
 
 
-def read_frame(sock: socket.socket) -> Any:
-    """The next message of a blocking socket. Raises EOFError where the other side is gone."""
+def read_frame(sock: socket.socket, inbox: memoryview | None = None) -> Any:
+    """The next message of a blocking socket, or of the inbox that it points to.
+
+    Raises EOFError where the other side is gone.
+    """
     (size,) = HEADER.unpack(_read_exactly(sock, HEADER.size))
-    return pickle.loads(_read_exactly(sock, size))
+    if size or inbox is None:
+        return pickle.loads(_read_exactly(sock, size))
+    (size,) = HEADER.unpack_from(inbox)
+    return pickle.loads(inbox[HEADER.size : HEADER.size + size])
 
 
 def _read_exactly(sock: socket.socket, size: int) -> bytearray:
@@ -89,13 +99,15 @@ class Running(NamedTuple):
 
 
 class Page:
-    """The shared page of one worker.
+    """The shared page of one worker, and the inbox behind it.
 
-    Nothing locks it, so a reader may see a start half written: act on it only when it reads the same twice.
+    Nothing locks the page, so a reader may see a start half written: act on it only when it reads the same
+    twice. The inbox belongs to the parent while the worker rests, and to the worker from the message on the
+    socket that points to it.
     """
 
     def __init__(self, fd: int) -> None:
-        self._map = mmap.mmap(fd, PAGE_BYTES)
+        self._map = mmap.mmap(fd, PAGE_BYTES + INBOX_BYTES)
 
     def begin(self, seq: int) -> None:
         _RUNNING.pack_into(self._map, 0, seq, time.process_time_ns(), time.monotonic_ns())
@@ -116,16 +128,27 @@ class Page:
         (chunk,) = _REVOKED.unpack_from(self._map, _REVOKED_AT)
         return int(chunk)
 
+    def lay_in(self, message: Bytes) -> bool:
+        """Puts a framed message into the inbox; whether there was room for it."""
+        if len(message) > INBOX_BYTES:
+            return False
+        self._map[PAGE_BYTES : PAGE_BYTES + len(message)] = message
+        return True
+
+    @property
+    def inbox(self) -> memoryview:
+        return memoryview(self._map)[PAGE_BYTES:]
+
     def close(self) -> None:
         self._map.close()
 
 
 def new_page_fd() -> int:
-    """Descriptor of a fresh page of zeros that two processes can map."""
+    """Descriptor of a fresh page of zeros with its inbox, which two processes can map."""
     if sys.platform == "linux":
         fd = os.memfd_create("verifier-worker")
     else:
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
-    os.ftruncate(fd, PAGE_BYTES)
+    os.ftruncate(fd, PAGE_BYTES + INBOX_BYTES)
     return fd

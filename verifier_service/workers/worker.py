@@ -49,7 +49,7 @@ def serve(sock: socket.socket, page: Page, judge: Judge) -> None:
     with suppress(EOFError, ConnectionError):
         sock.sendall(framed(([], True)))
         while True:
-            number, calls = read_frame(sock)
+            number, calls = read_frame(sock, page.inbox)
             _work_off(number, calls, sock, page, judge)
 
 
