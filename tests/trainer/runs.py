@@ -18,9 +18,9 @@ from verifier_service.client import AsyncClient
 Rule = Callable[[dict[str, Any]], float | None]
 
 
-def write_start(folder: Path, *, questions: int = 40) -> list[str]:
-    """A checkpoint of random weights and a data file; the overrides that name them."""
-    tiny_model().save_pretrained(folder / "start")
+def write_start(folder: Path, *, questions: int = 40, **changes: Any) -> list[str]:
+    """A checkpoint of random weights and a data file; the overrides that name them. changes: to the shape."""
+    tiny_model(**changes).save_pretrained(folder / "start")
     tiny_tokenizer().save_pretrained(folder / "start")
     write_questions(folder / "train.jsonl", sums(0).seen[:questions])
     return places_of(folder)
@@ -30,9 +30,9 @@ def places_of(folder: Path) -> list[str]:
     return [f"model.path={folder / 'start'}", f"data.train={folder / 'train.jsonl'}"]
 
 
-def config_of(folder: Path, *words: str) -> TrainConfig:
-    """A run of 4 steps of 4 questions x 4 answers, in `folder`/run."""
-    write_start(folder)
+def config_of(folder: Path, *words: str, **changes: Any) -> TrainConfig:
+    """A run of 4 steps of 4 questions x 4 answers, in `folder`/run. changes: to the model's shape."""
+    write_start(folder, **changes)
     return config_on(folder, *words)
 
 

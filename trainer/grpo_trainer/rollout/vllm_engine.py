@@ -19,7 +19,7 @@ from grpo_trainer.rollout.weight_folder import WeightFolder
 
 START_S = 1800.0
 """For loading, compiling and measuring the free memory."""
-ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1"}
+ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 CPU_ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 """Where the user says nothing else: a cache of 1 GiB, and threads on whatever cores are free."""
 
@@ -177,6 +177,7 @@ def vllm_arguments(config: TrainConfig, *, gpu: bool) -> dict[str, Any]:
         "generation_config": "vllm",
         "skip_tokenizer_init": True,
         "disable_log_stats": True,
+        "use_tqdm_on_load": False,
         "seed": config.seed,
     }
     if config.sampling.batch is not None:

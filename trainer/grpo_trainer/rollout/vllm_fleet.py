@@ -56,7 +56,7 @@ class VllmServers:
                 self._examine(config.data.max_prompt_tokens + config.sampling.longest)
             ).result()
         except BaseException:
-            self._background.close()
+            self.close()
             raise
 
     async def _examine(self, longest: int) -> None:
