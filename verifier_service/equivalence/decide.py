@@ -10,14 +10,15 @@ from types import NoneType
 
 from .conclusion import concluded, yes_or_no
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
+from .designation import designated_value
 from .gold import INTEGER, PreparedGold, final_statement, prepare
 from .identity import Assumptions
 from .kinds.choices import compare_options
 from .kinds.dispatch import compare
 from .kinds.frame import Frame
 from .kinds.times import compare_times
-from .kinds.words import choice, family, same_text
-from .nodes import Fn, Mul, Neg, Node, Num, Rel, Seq, Sym, Trait, Words
+from .kinds.words import choice, family, same_names, same_text, says_of_its_subject
+from .nodes import Based, Fn, Mul, Neg, Node, Num, Rel, Seq, Sym, Trait, Words
 from .prompt import Facts, facts_of
 from .reading import Reading, plain_text, read
 from .rules import Rules
@@ -163,6 +164,8 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
     if by_text is not None:
         return by_text
     decision = _as_trees(gold, answer, rules, facts, slow_path)
+    if not decision.is_correct and (value := designated_value(answer.text)):
+        decision = _as_trees(gold, read(value), rules, facts, slow_path)
     return _guarded(decision, gold, answer, rules, facts) if decision.is_correct else decision
 
 
@@ -188,9 +191,23 @@ def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) ->
     on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
     if on_clock is not None:
         return on_clock
-    if answer.words and not _are_letters(gold, answer, facts) and same_text(gold.words, answer.words):
-        return correct("text", "the same words")
-    return None
+    if not answer.words:
+        return None
+    tree = gold.readings[0].tree
+    if isinstance(tree, Based) and tree.digits == answer.words:
+        return correct("text", "the same digits")
+    same = not _are_letters(gold, answer, facts) and _same_words(gold, answer, facts)
+    return correct("text", "the same words") if same else None
+
+
+def _same_words(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
+    if same_text(gold.words, answer.words):
+        return True
+    if " " not in answer.words and " " not in gold.words:
+        return False
+    if not facts.ordered and same_names(gold.words, answer.words):
+        return True
+    return says_of_its_subject(plain_text(gold.readings[0].text), plain_text(answer.text))
 
 
 def _are_letters(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:

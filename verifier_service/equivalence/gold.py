@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from .conclusion import concluded, gives_one_of_many, yes_or_no
 from .dates import parse_date, parse_time
+from .designation import designated_value
 from .kinds.dispatch import kind_of
 from .kinds.words import Choice, choice, choice_letters, is_placeholder, is_prose
 from .lexer import closing_brace
@@ -105,7 +106,7 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
         return _as_whole(gold)
     text = answer_in(gold)
     prepared = _as_whole(yes_or_no(text) or text)
-    if prepared.problem and (conclusion := concluded(prepared.text)):
+    if prepared.problem and (conclusion := designated_value(prepared.text) or concluded(prepared.text)):
         found = _as_whole(conclusion)
         return prepared if found.problem else found
     return prepared

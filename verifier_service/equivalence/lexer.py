@@ -56,7 +56,7 @@ _ALIASES = {
     "tbinom": "binom", "leq": "le", "leqslant": "le", "geq": "ge", "geqslant": "ge", "neq": "ne", "lt": "<",
     "gt": ">", "cdotp": "cdot", "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "lvert": "|",
     "rvert": "|", "vert": "|", "lVert": "|", "rVert": "|", "Vert": "|", "varnothing": "emptyset", "oslash": "emptyset",
-    "bullet": "cdot",
+    "bullet": "cdot", "top": "T", "intercal": "T",
     "ldots": "dots", "cdots": "dots", "dotsc": "dots", "dotsb": "dots", "dotsm": "dots", "dotso": "dots",
     "vdots": "dots", "ddots": "dots", "exponentialE": "e", "imaginaryI": "i", "bigcup": "cup", "bigcap": "cap",
     "smallsetminus": "setminus", "backslash": "setminus", "rightarrow": "to", "longrightarrow": "to",

@@ -42,6 +42,13 @@ def spread(node: Node) -> Node:
         return Seq(tuple(members), node.opening, node.closing, node.joint)
     if node.traits & Trait.PLUS_MINUS:
         return Seq(both_signs(node), joint="or")
+    if (
+        isinstance(node, Rel)
+        and node.ops == ("in",)
+        and isinstance(node.args[1], Seq)
+        and node.args[1].is_set
+    ):
+        return spread(node.args[1])  # x in {1, 2}
     return node
 
 

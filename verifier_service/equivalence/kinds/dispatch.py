@@ -54,7 +54,7 @@ def compare(gold: Node, answer: Node, frame: Frame) -> Decision:
         return decision
     if type(gold) is type(answer) and canonical(gold) == canonical(answer):
         return correct("exact", "the same expression")
-    if gold.free and answer.free and same_families(gold, answer, frame):
+    if frame.outermost and same_families(gold, answer, frame):
         return correct("ball", "the same families of values")
     return decision
 

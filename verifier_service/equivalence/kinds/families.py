@@ -25,6 +25,7 @@ from .collection import bare_members, is_membership, spread
 from .expression import is_arbitrary
 from .frame import Frame
 from .relation import assignment
+from .residue import is_residue
 
 INTEGERS = frozenset("nmklNK")
 _ASKS_FOR_ALL = re.compile(
@@ -47,7 +48,7 @@ class Family:
 
 def same_families(gold: Node, answer: Node, frame: Frame) -> bool:
     """Whether both are families of numbers with an integer parameter, and the same numbers."""
-    if not frame.outermost or not (INTEGERS & gold.free and INTEGERS & answer.free):
+    if not (_may_be_families(gold) and _may_be_families(answer)):
         return False
     if not any(_says_integer(node, frame) for node in (gold, answer)) or _name(gold) != _name(answer):
         return False
@@ -59,9 +60,17 @@ def same_families(gold: Node, answer: Node, frame: Frame) -> bool:
             return False
 
 
+def _may_be_families(node: Node) -> bool:
+    return bool(INTEGERS & node.free) or any(map(is_residue, _members(node)))
+
+
+def _members(node: Node) -> tuple[Node, ...]:
+    return node.args if isinstance(node, Seq) else (node,)
+
+
 def _says_integer(node: Node, frame: Frame) -> bool:
-    members = node.args if isinstance(node, Seq) else (node,)
-    if node.traits & Trait.DEGREE or any(is_membership(member) for member in members):
+    members = _members(node)
+    if node.traits & Trait.DEGREE or any(is_membership(member) or is_residue(member) for member in members):
         return True
     return _ASKS_FOR_ALL.search(frame.facts.prompt) is not None or any(
         part.data() == "pi" for part in node.walk()
@@ -70,7 +79,9 @@ def _says_integer(node: Node, frame: Frame) -> bool:
 
 def _name(node: Node) -> object:
     """The name that every member has; None where there is none, or where the letters of a membership are all."""
-    members = node.args if isinstance(node, Seq) else (node,)
+    members = [member.args[0] if is_residue(member) else member for member in _members(node)]
+    if any(isinstance(member, Rel) and member.ops == ("==",) for member in members):
+        return None
     names = {pair[0].key for member in members if (pair := assignment(member)) is not None}
     return next(iter(names)) if len(names) == 1 else None
 
@@ -82,6 +93,9 @@ def _families(node: Node, frame: Frame) -> list[Family]:
     if (isinstance(listed, Seq) and not (listed.is_bare or listed.is_set)) or len(members) > MAX_MEMBERS:
         raise Refused("no list of families")
     found = []
+    modulus = next((member.args[1] for member in reversed(members) if is_residue(member)), None)
+    if modulus is not None:
+        return [_residue_class(member, modulus) for member in members]
     for member in members:
         pair = assignment(member)
         value = pair[1] if pair is not None else member
@@ -100,6 +114,17 @@ def _family(value: Node, frame: Frame) -> Family:
     if step.contains(0) or not (at[0] + 2 * step).overlaps(at[2]) or not (at[0] + 5 * step).overlaps(at[3]):
         raise Refused("not linear")
     return Family(at[0], abs(step))
+
+
+def _residue_class(member: Node, modulus: Node) -> Family:
+    """x ≡ 1, 4 (mod 5): the modulus at the end is everyone's."""
+    if is_residue(member):
+        member, modulus = member.args
+    value = member.args[-1] if isinstance(member, Rel) else member
+    step = arb(Evaluator().real(modulus))
+    if step.contains(0):
+        raise Refused("no modulus")
+    return Family(arb(Evaluator().real(value)), abs(step))
 
 
 def _ratio(a: arb, b: arb) -> fmpq:

@@ -19,7 +19,7 @@ from .frame import Frame
 
 
 def holds_matrix(node: Node) -> bool:
-    if isinstance(node, Matrix):
+    if isinstance(node, Matrix) or _is_transposed(node):
         return True
     return isinstance(node, (Mul, Add, Neg, Div, Pow)) and any(holds_matrix(arg) for arg in node.args)
 
@@ -38,7 +38,28 @@ def as_matrix(node: Node) -> Matrix | None:
         return _added(node)
     if isinstance(node, Seq) and node.args:
         return _nested(node)
-    return None
+    return _transposed(node) if _is_transposed(node) else None
+
+
+def _is_transposed(node: Node) -> bool:
+    """A matrix, or a tuple of components, with a T on it."""
+    if not isinstance(node, Pow) or not isinstance(node.args[1], Sym) or node.args[1].name != "T":
+        return False
+    base = node.args[0]
+    return isinstance(base, Matrix) or (isinstance(base, Seq) and base.opening in ("(", "["))
+
+
+def _transposed(node: Node) -> Matrix | None:
+    base = node.args[0]
+    inner = Matrix((base.args,)) if isinstance(base, Seq) and not _rows(base) else as_matrix(base)
+    if inner is None:
+        return None
+    width = inner.shape[1]
+    return Matrix(tuple(inner.args[column::width] for column in range(width)))
+
+
+def _rows(node: Seq) -> list[Seq]:
+    return [arg for arg in node.args if isinstance(arg, Seq)]
 
 
 def _mapped(matrix: Matrix, change: Callable[[Node], Node]) -> Matrix:
@@ -75,7 +96,7 @@ def _nested(node: Seq) -> Matrix | None:
     """[[5,6],[7,8]] by rows; a plain tuple is a column."""
     if node.is_set or node.is_bare:
         return None
-    rows = [arg for arg in node.args if isinstance(arg, Seq)]
+    rows = _rows(node)
     if len(rows) == len(node.args):
         if len({len(row.args) for row in rows}) == 1 and all(row.opening in ("[", "(") for row in rows):
             return Matrix(tuple(row.args for row in rows))

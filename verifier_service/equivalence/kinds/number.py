@@ -360,10 +360,15 @@ def _unit_letters(node: Node) -> str | None:
 # -- angles, bases, infinity
 
 
+DEGREE = (("angle", 1),)
+
+
 def _angles(gold: Node, answer: Node, frame: Frame) -> Decision:
     """60° is π/3; a bare 60 is accepted for 60°."""
     if isinstance(gold, Degrees) and isinstance(answer, Degrees):
         return plain_values(gold.args[0], answer.args[0], frame)
+    if isinstance(answer, Degrees) and any(unit.dimension == DEGREE for unit in frame.facts.units):
+        return plain_values(gold, answer.args[0], frame)
     by_value = plain_values(gold, answer, frame)
     if by_value.is_correct:
         return by_value

@@ -23,8 +23,7 @@ MAX_BORDERS = 40
 
 def compare_piecewise(gold: Node, answer: Node, frame: Frame) -> Decision:
     """At least one side is piecewise; the other may be any expression."""
-    if isinstance(answer, Rel) and len(answer.args) == 2 and answer.ops == ("=",):
-        answer = answer.args[1]
+    gold, answer = _without_name(gold), _without_name(answer)
     names = gold.free | answer.free
     if len(names) > 1 or not names:
         return _branch_by_branch(gold, answer, frame)
@@ -47,6 +46,11 @@ def compare_piecewise(gold: Node, answer: Node, frame: Frame) -> Decision:
     if agreed < 3:
         return incorrect("rule", "answer_refused: nowhere defined")
     return correct("sampled", f"equal at every border and at {agreed} points")
+
+
+def _without_name(node: Node) -> Node:
+    """f(x) = ... is its right side."""
+    return node.args[1] if isinstance(node, Rel) and len(node.args) == 2 and node.ops == ("=",) else node
 
 
 def _borders(node: Node) -> list[fmpq]:

@@ -81,6 +81,29 @@ def same_text(gold: str, answer: str) -> bool:
     return same_family(family(gold), family(answer))
 
 
+_SAYS = re.compile(r"(?:it|this|that|(?:the|its) [a-z]+(?: [a-z]+){0,3}) (?:is|are) (?P<what>[a-z].*)")
+
+
+def says_of_its_subject(gold: str, answer: str) -> bool:
+    """ "The graph is a parabola" says "parabola". One side only: of whom it is said may be the answer."""
+    first, second = (
+        _SAYS.fullmatch(text.translate(_DASHES).strip(_OPENING).lower()) for text in (gold, answer)
+    )
+    if (first is None) == (second is None):
+        return False
+    said, other = (first["what"], answer) if first is not None else (second["what"] if second else "", gold)
+    return len(said) <= MAX_FAMILY_CHARS and canonical_text(said) == canonical_text(other)
+
+
+_JOINTS = re.compile(r",? and |, ?|;\s?")
+
+
+def same_names(gold: str, answer: str) -> bool:
+    """Whether two lists of short names are the same in another order."""
+    ours, theirs = (sorted(_JOINTS.split(canonical_text(text))) for text in (gold, answer))
+    return len(ours) > 1 and ours == theirs and all(name and name.count(" ") < 3 for name in ours)
+
+
 _SPACE_AT_LETTER = re.compile(r"(?<=[^\W\d_]) +| +(?=[^\W\d_])")
 
 

@@ -1,0 +1,64 @@
+r"""What stands left of "=" and only says of what the value is: P(A \mid B), \det A, |S|, m\angle A.
+
+P(A \mid B) = 1/3     1/3
+\dim V = 2            2
+x + 1 = 3             nothing: an equation, of which 3 is no solution
+"""
+
+import re
+
+MAX_HEAD = 80
+
+_WRAPPED = r"\\(?:operatorname|text|textrm|mathrm|mathbb|mathbf|mathcal)\*?\s*\{[^{}=]{1,40}\}"
+_NAME = re.compile(
+    rf"(?:(?:P|Pr|E|D|V|Var|Cov|Area|Vol|n|N)(?=\s*(?:\\left\s*)?[(\[])|\\(?:Pr|det|dim|deg|ker|max|min|sup|arg)(?![a-zA-Z])"
+    rf"|{_WRAPPED}|m\s*(?=\\angle)|\\#)\s*"
+)
+_GROUP = re.compile(r"(?:\\left\s*)?[(\[{]")
+_OBJECT = re.compile(
+    r"\s*(?:\\(?:angle|triangle|vec|mathbf|mathcal|overrightarrow|overline)\s*)?(?:\{[^{}=]{1,20}\}|[A-Za-z]{1,4})(?:_\w)?\s*"
+)
+_BARS = re.compile(
+    r"(?:\\left\s*)?(?:\||\\[lr]?[vV]ert(?![a-z])|\\\|)\s*"
+    r"(?:[A-Z]{1,4}|\\(?:vec|mathbf|overrightarrow|overline|mathcal)\s*(?:\{[^{}]{1,8}\}|[a-zA-Z]))\s*"
+    r"(?:\\right\s*)?(?:\||\\[lr]?[vV]ert(?![a-z])|\\\|)\s*"
+)
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+def designated_value(text: str) -> str:
+    """What stands behind a designation and its "="; "" where the text does not begin with one."""
+    if "=" not in text:
+        return ""
+    text = text.strip(" $")
+    end = _end_of_head(text)
+    rest = text[end:].lstrip() if end else ""
+    return rest[1:].strip() if rest.startswith("=") else ""
+
+
+def _end_of_head(text: str) -> int:
+    """Where a designation ends; 0 where none begins."""
+    bars = _BARS.match(text)
+    if bars is not None:
+        return bars.end()
+    name = _NAME.match(text)
+    if name is None:
+        return 0
+    group = _GROUP.match(text, name.end())
+    if group is not None:
+        return _closing(text, group.end() - 1)
+    named = _OBJECT.match(text, name.end())
+    return named.end() if named is not None else 0
+
+
+def _closing(text: str, opening: int) -> int:
+    """Behind the bracket that closes the one at `opening`; 0 where none does nearby."""
+    depth = 0
+    for at in range(opening, min(len(text), MAX_HEAD)):
+        if text[at] in _PAIRS:
+            depth += 1
+        elif text[at] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return at + 1
+    return 0
