@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
-OPEN_S = 5.0
+OPEN_S = 2.0
 CONNECTIONS = 8
 
 

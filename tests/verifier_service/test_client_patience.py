@@ -144,6 +144,20 @@ def test_a_pause_longer_than_the_patience_is_not_made(clock: Clock) -> None:
     assert clock.slept == []
 
 
+def test_waits_that_a_full_service_asks_for_are_no_tries_and_are_bounded_in_all(clock: Clock) -> None:
+    script = Script(*[refusing(503, after="1")] * 12)
+    assert script.client(retries=1).score([ITEM]).rewards == [1.0]
+    assert len(clock.slept) == 12
+    assert all(1 <= pause <= 1.25 for pause in clock.slept)
+    clock.slept.clear()
+    endless = Script(*[refusing(503, after="1")] * 99)
+    with pytest.raises(RequestRefused, match="503"):
+        endless.client(timeout_s=10).score([ITEM])
+    assert 8 <= sum(clock.slept) <= 10
+    with pytest.raises(RequestRefused):
+        Script(refusing(503, after="1")).client(retries=0).score([ITEM])
+
+
 @pytest.mark.parametrize("retries", [0, 2])
 def test_the_tries_are_bounded(clock: Clock, retries: int) -> None:
     script = Script(*[httpx.ConnectError("refused")] * 9)

@@ -324,6 +324,33 @@ def test_many_batches_at_once_keep_their_own_outcomes() -> None:
     in_pool(body)
 
 
+def test_equal_batches_are_done_in_the_order_in_which_they_came() -> None:
+    async def body(pool: WorkerPool) -> None:
+        done: list[int] = []
+
+        async def one(number: int) -> None:
+            await pool.run([call("work_for", 0.001)] * 32)
+            done.append(number)
+
+        await asyncio.gather(*(one(number) for number in range(20)))
+        # Two workers finish chunks of neighbouring batches in any order.
+        assert all(abs(place - number) <= 2 for place, number in enumerate(done)), done
+
+    in_pool(body)
+
+
+def test_a_single_call_does_not_wait_for_a_large_batch() -> None:
+    async def body(pool: WorkerPool) -> None:
+        large = asyncio.ensure_future(pool.run([call("work_for", 0.001)] * 3000))
+        await pool.run([call("echo", 0)])
+        for number in range(5):
+            assert await pool.run([call("echo", number)]) == [Done(number)]
+        assert not large.done()
+        large.cancel()
+
+    in_pool(body)
+
+
 def test_payloads_larger_than_any_pipe_arrive_whole() -> None:
     async def body(pool: WorkerPool) -> None:
         texts = [chr(0x4E00 + place) * 1_000_000 for place in range(6)]

@@ -35,7 +35,8 @@ class Client(Core):
     separated by commas, and share the work as their health allows; else the variable VERIFIER_URL.
     api_key: else the variable VERIFIER_API_KEY; "" for none.  timeout_s: for a request without deadline.
     retries: tries beyond the first where nobody answers or the service is full (429, 503), with growing
-    pauses, or those that the service asks for.  total_s: how long one call may take, all of this included.
+    pauses. Pauses that a full service asks for do not count, up to timeout_s in all.  total_s: how long one
+    call may take, all of this included.
     trust_env: take proxies from the environment, which a service in one's own cluster rarely wants.
     transport: of httpx, in place of the network.
     """

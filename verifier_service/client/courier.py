@@ -8,7 +8,6 @@ import math
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeVar
 
 import httpx
@@ -42,6 +41,7 @@ class Pause:
 class Patience:
     """timeout_s: of a request that has no deadline of its own.  retries: of a request, beyond the first try.
 
+    Waits that a full service asks for are no tries; in all they may last as long as a request.
     total_s: of everything that one call of the client does; None: as long as the retries take.
     """
 
@@ -65,6 +65,10 @@ class _Try:
     worth_another: bool = False
     again_s: float | None = None
     server: Server | None = None
+
+    @property
+    def was_told_when(self) -> bool:
+        return self.reply is not None and self.again_s is not None
 
 
 class Courier:
@@ -101,19 +105,27 @@ class Courier:
 
     def _delivered(self, call: Call, ends: float) -> Journey[httpx.Response]:
         last = _Try(words="the time of the call is over")
-        for tries in count(1):
-            if ends <= self._clock():
-                raise self._unreachable(last)
+        longest_s = max(self._patience.timeout_s, LONGEST_PAUSE_S)
+        tries, told_s = 0, 0.0
+        while ends > self._clock():
             last = yield from self._try(call, ends, last.server)
-            pause = self._pause(tries, last)
+            if last.was_told_when and self._patience.retries:
+                # A full service that says when there will be room: a wait, and no failure.
+                pause = self._pause(max(1, tries), last)
+                told_s += pause
+            else:
+                tries += 1
+                pause = self._pause(tries, last)
             if (
                 not last.worth_another
                 or tries > self._patience.retries
                 or self._clock() + pause >= ends
-                or pause > max(self._patience.timeout_s, LONGEST_PAUSE_S)
+                or max(pause, told_s) > longest_s
             ):
                 break
             yield Pause(pause)
+        else:
+            raise self._unreachable(last)
         if last.reply is None:
             raise self._unreachable(last) from last.error
         return last.reply

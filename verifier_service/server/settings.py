@@ -77,7 +77,7 @@ class Settings(BaseSettings):
         description="Items at work or waiting from which on further requests are answered with 503.",
     )
     queue_s: float = Field(
-        default=1.5,
+        default=1.0,
         gt=0,
         allow_inf_nan=False,
         description="Seconds of work at hand from which on further requests are answered with 503.",

@@ -60,6 +60,7 @@ class Batch:
         self.done = done
         self.asked_at = time.monotonic()
         self.was_served = False
+        self._dealt = 0
         self._on_done = on_done
         self._outcomes: list[Outcome | None] = [None] * len(calls)
         self._left = len(calls)
@@ -73,6 +74,13 @@ class Batch:
             if not task.settled:
                 taken.append(task)
         return taken
+
+    def turn_goes_on(self, dealt: int, most: int) -> bool:
+        """Whether it may have more before the others, now that it has been dealt so many; else a turn is over."""
+        self._dealt += dealt
+        goes_on = self._dealt < most
+        self._dealt *= goes_on
+        return goes_on
 
     def put(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome

@@ -1,7 +1,8 @@
 """How long calls take, to tell how long a queue of them is."""
 
 FIRST_GUESS_S = 0.001
-MEMORY = 512  # calls; what is older fades
+# Calls, of which the older ones fade: few enough to follow from quick items to heavy ones within a few chunks.
+MEMORY = 128
 
 
 class Pace:

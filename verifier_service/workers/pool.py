@@ -24,6 +24,7 @@ from verifier_service.workers.wire import framed
 from verifier_service.workers.worker import HEAVY, OK, Ended
 
 CHUNK = 32
+TURN = 64  # calls of one batch in a row; a large one must not hold up the others, nor a small one be cut up
 SPARE = 1  # born and warm, to take over at once where a worker is killed or sidelined
 TICK_S = 0.02
 WALL_FACTOR = 8  # wall limit over CPU limit: only for hangs that use no CPU, and the machine may be busy
@@ -74,7 +75,7 @@ class WorkerPool:
         self._numbers = itertools.count(1)  # of workers, chunks and calls alike; 0 stands for none
         self._workers: dict[int, Worker] = {}
         self._batches: dict[int, Batch] = {}
-        self._turns: deque[Batch] = deque()  # batches with calls in waiting: one chunk each in turn
+        self._turns: deque[Batch] = deque()  # batches with calls in waiting, one turn each
         self._suspects: deque[Task] = deque()  # to run alone, in the slow lane
         self._spawner: Spawner | None = None
         self._ticking: asyncio.TimerHandle | None = None
@@ -222,7 +223,9 @@ class WorkerPool:
             if not batch.was_served:
                 self.waits.add(time.monotonic() - batch.asked_at)
             tasks = batch.take(min(CHUNK, math.ceil(len(batch.waiting) / self.size)))
-            if batch.waiting:
+            if batch.waiting and batch.turn_goes_on(len(tasks), TURN):
+                self._turns.appendleft(batch)
+            elif batch.waiting:
                 self._turns.append(batch)
             if tasks:
                 self._give(worker, tasks)

@@ -32,15 +32,15 @@ def environment(**settings: str) -> dict[str, str]:
 @contextmanager
 def served(log: Path, **settings: str) -> Iterator[Served]:
     """A service with these settings, ready; ended afterwards if it still runs."""
-    port = free_port()
-    env = environment(port=str(port), workers="1", **settings)
+    env = environment(**{"port": str(free_port()), "workers": "1"} | settings)
+    url = f"http://127.0.0.1:{env['VERIFIER_PORT']}"
     with (
         log.open("wb") as output,
         subprocess.Popen(COMMAND, env=env, stdout=output, stderr=output) as process,
     ):
         try:
-            wait_until_ready(process, f"http://127.0.0.1:{port}", log)
-            yield Served(f"http://127.0.0.1:{port}", process, log)
+            wait_until_ready(process, url, log)
+            yield Served(url, process, log)
         finally:
             process.terminate()
             try:

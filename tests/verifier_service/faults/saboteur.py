@@ -1,0 +1,63 @@
+"""A reward that misbehaves as its item asks: how the tests reach into the workers of a real service."""
+
+import ctypes
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+ENDLESS_S = 3600
+HELD: list[bytes] = []
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def misbehave(item: Any, transcript: object, verdict: str | None) -> float:
+    deed, *rest = (item.info or {}).get("deed") or ["nothing"]
+    DEEDS[deed](*rest)
+    return 0.0
+
+
+def nothing() -> None:
+    pass
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def grow() -> None:
+    while True:
+        HELD.append(b"x" * (32 << 20))
+
+
+def show(text: object) -> None:
+    """What a worker learns it can tell only in an error, which comes back with the item."""
+    raise ValueError(f"shown: {text}")
+
+
+def call_c(function: str, *arguments: int) -> None:
+    """What Python's own guard never hears of."""
+    if getattr(LIBC, function)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+DEEDS: dict[str, Any] = {
+    "nothing": nothing,
+    "spin": spin,
+    "hang_in_c": lambda: pow(3, 10**9),
+    "sleep_in_c": lambda: LIBC.sleep(ENDLESS_S),
+    "bomb": lambda: bytearray(1 << 40),
+    "grow": grow,
+    "abort": os.abort,
+    "fork": os.fork,
+    "system": os.system,
+    "exec": lambda: os.execv("/bin/true", ["true"]),
+    "take": time.sleep,
+    "read": lambda path: show(Path(path).read_text(errors="replace")),
+    "write": lambda path: Path(path).write_text("written"),
+    "environment": lambda: show(dict(os.environ)),
+    "connect": lambda port: socket.create_connection(("127.0.0.1", port), 1),
+    "call_c": call_c,
+}
