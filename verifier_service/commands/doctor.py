@@ -28,6 +28,8 @@ THINKING, ANSWER, GOLD = "84 / 1.5 = 56", "The speed is \\boxed{56}.", "56"
 QUESTION = "A train covers 84 km in 1.5 h. Speed in km/h?"
 SINGLE_CALLS, BATCH = 20, 64
 SLOW_CALL_MS = 50.0
+# More than a service takes for a request, and little for somebody who watches.
+PATIENCE_S = 15.0
 FORMAT = "format"
 
 
@@ -75,7 +77,7 @@ def examine(url: str, plan: Plan) -> Iterator[Finding]:
 
 def _server(server: Address, plan: Plan) -> Generator[Finding, None, str | None]:
     """The findings of one server, and its engine. Raises CommandError (code 3) where it does not answer."""
-    with Client(server.url_of("/score"), retries=0) as client:
+    with Client(server.url_of("/score"), retries=0, timeout_s=PATIENCE_S) as client:
         try:
             info = client.info()
         except ServiceUnreachable as fault:
