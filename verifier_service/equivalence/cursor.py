@@ -1,6 +1,7 @@
 """Reading tokens one after another: what the parser and its atoms share."""
 
 from .lexer import Refused, Token
+from .literals import number
 from .nodes import Node
 
 MAX_DEPTH = 110
@@ -48,6 +49,16 @@ class Cursor:
         if not self.accept(value):
             found = self.peek()
             raise Refused(f"expected {value!r}, found {found.value if found else 'the end'!r}")
+
+    def lone_integer(self) -> Node | None:
+        """{3}, (12): the commonest group needs none of the levels below."""
+        if self.at + 1 >= self.last:
+            return None
+        token, closer = self.tokens[self.at : self.at + 2]
+        if token.kind != "n" or closer.value not in CLOSERS or not token.value.isdecimal():
+            return None
+        self.at += 1
+        return number(token)
 
     def atom(self) -> Node:
         """One atom."""

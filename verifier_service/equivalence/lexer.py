@@ -6,6 +6,8 @@ another script, "c" a command without its backslash, "o" an operator or bracket,
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 MAX_TOKENS = 6000
@@ -21,6 +23,10 @@ class Token(NamedTuple):
     value: str
     start: int
     end: int
+
+
+# Token(...) without the Python function that a named tuple's constructor is.
+_token: Callable[[tuple[str, str, int, int]], Token] = partial(tuple.__new__, Token)
 
 
 class Tokens(NamedTuple):
@@ -73,22 +79,26 @@ _GROUP = r"(?:\{,\}|,\\!|\\,|~|\\\ |\\;|\\!|\{\\,\}|'|\ )"
 _TOKEN = re.compile(
     rf"""
   (?P<ws>(?:[ \t\r\n\f\v~]|\\[,;:!\ /]|\{{\}})+)
- |(?P<g>(?<![\d.])\d{{1,3}}(?:{_GROUP}\d{{3}})+(?![\d])(?:\.\d+)?)
- |(?P<k>(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?!\d)(?:\.\d+)?)
- |(?P<hex>0[xX][0-9a-fA-F]+)
- |(?P<b>(?:\d[0-9a-fA-F]*|[A-F][0-9A-F]*(?=_\{{?16))_
-     (?:\{{\s*(?:\\(?:text|mathrm)\{{)?\s*(?:\d\d?|[a-z]+)\s*\}}?\s*\}}|\d))
- |(?P<r>\d*\.\d*(?:\\(?:overline|bar)\ *(?:\{{\d+\}}|\d)|\(\d+\)
-     |\\dot\ *(?:\{{\d\}}|\d)(?:\d*\\dot\ *(?:\{{\d\}}|\d))?))
- |(?P<n>(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+(?![\d.]*[a-zA-Z]))?)
  |(?P<c>\\[a-zA-Z]+\*?)
+ |(?P<e>\\[^a-zA-Z])
+ |(?=[\d.A-F])(?:
+   (?P<g>(?<![\d.])\d{{1,3}}(?:{_GROUP}\d{{3}})+(?![\d])(?:\.\d+)?)
+  |(?P<k>(?<![\d.])\d{{1,3}}(?:,\d{{3}})+(?!\d)(?:\.\d+)?)
+  |(?P<hex>0[xX][0-9a-fA-F]+)
+  |(?P<b>(?:\d[0-9a-fA-F]*|[A-F][0-9A-F]*(?=_\{{?16))_
+      (?:\{{\s*(?:\\(?:text|mathrm)\{{)?\s*(?:\d\d?|[a-z]+)\s*\}}?\s*\}}|\d))
+  |(?P<r>\d*\.\d*(?:\\(?:overline|bar)\ *(?:\{{\d+\}}|\d)|\(\d+\)
+      |\\dot\ *(?:\{{\d\}}|\d)(?:\d*\\dot\ *(?:\{{\d\}}|\d))?))
+  |(?P<n>(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+(?![\d.]*[a-zA-Z]))?)
+  )
  |(?P<w>[a-zA-Z]+)
  |(?P<t>{_WORDS}+)
- |(?P<e>\\[^a-zA-Z])
+ |(?P<bad>[\x00-\x1f\ud800-\udfff])
  |(?P<o>\*\*|<=|>=|!=|==|<>|=>|->|\.\.\.|.)
 """,
     re.VERBOSE | re.DOTALL,
 )
+_BRACKETS = {"(": 1, "[": 1, ")": -1, "]": -1}
 _TEXT_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _ROW_SPACING = re.compile(r"\s{0,9}\[-?\d{0,3}\.?\d{0,3}\s?(?:pt|em|ex|mm|cm|in|px|mu)\s?\]")
 _SEPARATORS = re.compile(r"[^\d.]")
@@ -132,37 +142,28 @@ class _Lexer:
         if self.nesting > 40:
             raise Refused("groups nested too deep")
         at = start
-        match = _TOKEN.match
-        out = self.out
+        text, match, out = self.text, _TOKEN.match, self.out
         while at < end:
-            found = match(self.text, at, end)
+            found = match(text, at, end)
             if found is None:
                 raise Refused("unreadable character")
-            kind = found.lastgroup or "o"
-            at = found.end()
+            kind = found.lastgroup
+            start, at = at, found.end()
             if kind == "ws":
                 continue
             value = found.group()
             if kind == "w":
-                out.append(Token("t" if text_mode else "w", value, found.start(), at))
+                out.append(_token(("t" if text_mode else "w", value, start, at)))
             elif kind == "n":
-                out.append(Token("n", value, found.start(), at))
+                out.append(_token(("n", value, start, at)))
             elif kind == "o":
-                self._operator(value, found.start(), at)
+                self.depth += _BRACKETS.get(value, 0)
+                out.append(_token(("o", value, start, at)))
             else:
-                at = self._special(kind, value, found.start(), at, end, text_mode)
+                at = self._special(kind or "bad", value, start, at, end, text_mode)
             if len(out) > MAX_TOKENS:
                 raise Refused(f"more than {MAX_TOKENS} tokens")
         self.nesting -= 1
-
-    def _operator(self, value: str, start: int, end: int) -> None:
-        if value in "([":
-            self.depth += 1
-        elif value in ")]":
-            self.depth -= 1
-        if value < " " or "\ud800" <= value[0] <= "\udfff":
-            raise Refused("control character or broken text")
-        self.out.append(Token("o", value, start, end))
 
     def _special(self, kind: str, value: str, start: int, at: int, end: int, text_mode: bool) -> int:
         out = self.out
@@ -182,6 +183,8 @@ class _Lexer:
                 return start + first
         elif kind == "b":
             return self._based(value, start, at)
+        elif kind == "bad":
+            raise Refused("control character or broken text")
         elif kind == "t" and text_mode and (word := _TEXT_WORD.match(self.text, start, end)):
             out.append(Token("t", word.group(), start, word.end()))
             return word.end()

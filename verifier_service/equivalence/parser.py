@@ -54,6 +54,8 @@ from .nodes import (
 )
 from .units import currency_symbol, parse_unit
 
+_POSTFIX = CURRENCY | {"!", "%", "circ"}
+
 
 class Parser(Cursor):
     """One pass over one token list. Raises Refused where the tokens are no mathematics."""
@@ -100,7 +102,7 @@ class Parser(Cursor):
 
     def parse_list(self) -> Node:
         """Items up to a closing bracket or the end; a lone item is itself."""
-        first = self.parse_item()
+        first = self.lone_integer() or self.parse_item()
         items: list[Node] = [first]
         joint = ","
         while (found := self.separator()) is not None:
@@ -306,6 +308,8 @@ class Parser(Cursor):
             value = token.value
             if value in ("^", "**"):
                 node = self.power(node)
+            elif value not in _POSTFIX:
+                break
             elif value == "!":
                 self.at += 1
                 node = Fn("double_factorial" if self.accept("!") else "factorial", node)

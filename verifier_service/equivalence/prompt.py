@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from string import ascii_letters
 
 from .decision import Context
 from .lexer import Refused, tokenize
@@ -59,6 +60,8 @@ _ANGLE = re.compile(
 )
 _HOW_MANY = re.compile(r"\bhow many\s+(?:more\s+|other\s+)?([a-z]+)", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
+_MARKED_UP = re.compile(r"[\\&_]")
+_LETTERS = frozenset(ascii_letters) - {"x"}
 _BRACKETS = frozenset("()[]{}*")  # and the product sign, which brackets may stand for
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
@@ -89,6 +92,8 @@ class _Formula:
     def __init__(self, text: str) -> None:
         self.text = text
         self.digits = _Digits(text)
+        # Letters that the tokens are sure to hold: all but those of markup, named bases and 2 x 10^3.
+        self.letters = frozenset() if _MARKED_UP.search(text) else _LETTERS.intersection(text)
 
     @cached_property
     def tokens(self) -> tuple[str, ...] | None:
@@ -210,11 +215,11 @@ class Facts:
         return any(found is not None and found.key == tree.key for found in trees)
 
     def _formulas_with(self, tokens: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Token values and text of the formulas that hold all numbers of `tokens`: others need no reading."""
-        wanted = _digits_of(tokens)
+        """Tokens and text of the formulas that hold all numbers of `tokens` and no other letter: the rest is unread."""
+        digits, letters = _digits_of(tokens), set("".join(tokens))
         for formula in self._formulas:
-            if formula.digits.may_hold(wanted) and (found := formula.tokens) is not None:
-                yield found, formula.text
+            if formula.letters <= letters and formula.digits.may_hold(digits) and formula.tokens is not None:
+                yield formula.tokens, formula.text
 
     @cached_property
     def _formulas(self) -> tuple[_Formula, ...]:

@@ -89,6 +89,7 @@ _WRAPPED_WORDS = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def plain_text(text: str) -> str:
     """Clean text without the markup of words: what options, dates and phrases are read from."""
     if "\\" not in text and "~" not in text:

@@ -78,11 +78,12 @@ def has_unicode_digits(text: str) -> bool:
 _PAIRS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("**", "**"), ("`", "`"), ("__", "__"))
 _PAIRED = frozenset("$\\*`_")  # what a pair begins with
 _SPACES = ("\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad")
+_ENDS_OF_SPACES = frozenset(space[-1] for space in _SPACES)
 
 
 def _strip_once(text: str) -> str:
     text = text.strip(" \t\r\n~\f\v")
-    if "\\" in text:
+    if text[:1] == "\\" or text[-1:] in _ENDS_OF_SPACES:
         text = without_outer_spaces(text)
     if text[:1] in _PAIRED:
         for opening, closing in _PAIRS:

@@ -310,7 +310,7 @@ def choice(text: str) -> Choice | None:
     A text that goes on to a second option names none, so that "B or C" and "B. 5 or C. 6" are not options.
     """
     text = text.strip()
-    if not text or len(text) > MAX_CHOICE_CHARS:
+    if not text or len(text) > MAX_CHOICE_CHARS or not (text[0].isalpha() or text[0] in "([（【"):
         return None
     found = _CHOICE.fullmatch(text.rstrip(" 。") if len(text) > 1 else text)
     if found is None:
@@ -358,7 +358,7 @@ def choice_letters(text: str) -> tuple[str, ...] | None:
     None for a single letter, a repeated one, or letters that make a word ("BAD").
     """
     text = text.strip("\\{}.。 \t\n")
-    if len(text) > 80:
+    if len(text) > 80 or not (text[:1].isalpha() or text[:1] in "([（"):
         return None
     if _TOGETHER.fullmatch(text):
         rising = all(first < second for first, second in pairwise(text))
