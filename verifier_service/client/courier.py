@@ -106,16 +106,16 @@ class Courier:
     def _delivered(self, call: Call, ends: float) -> Journey[httpx.Response]:
         last = _Try(words="the time of the call is over")
         longest_s = max(self._patience.timeout_s, LONGEST_PAUSE_S)
-        tries, told_s = 0, 0.0
+        asked, tries, told_s = 0, 0, 0.0
         while ends > self._clock():
             last = yield from self._try(call, ends, last.server)
-            if last.was_told_when and self._patience.retries:
-                # A full service that says when there will be room: a wait, and no failure.
-                pause = self._pause(max(1, tries), last)
-                told_s += pause
-            else:
-                tries += 1
-                pause = self._pause(tries, last)
+            asked += 1
+            # A full service that says when there will be room: a wait, and no failure.
+            told = last.was_told_when and self._patience.retries > 0
+            tries += not told
+            again_at_once = asked < len(self.servers.all) and self._another(last)
+            pause = 0.0 if again_at_once else self._pause(max(1, tries), last, ends - self._clock())
+            told_s += pause if told else 0.0
             if (
                 not last.worth_another
                 or tries > self._patience.retries
@@ -160,14 +160,15 @@ class Courier:
             server=server,
         )
 
-    def _pause(self, tries: int, last: _Try) -> float:
+    def _another(self, last: _Try) -> bool:
+        return last.server is not None and self.servers.another(last.server)
+
+    def _pause(self, tries: int, last: _Try, left_s: float) -> float:
         """At random, so that those who were turned away together do not come back together."""
-        again_s = last.again_s
-        if last.server is not None and self.servers.another(last.server):
-            if tries < len(self.servers.all):
-                return 0.0
-            again_s = None
-        usual = min(FIRST_PAUSE_S * 2.0 ** min(tries - 1, 10), LONGEST_PAUSE_S) * self._jitter(0.5, 1.0)
+        again_s = None if self._another(last) else last.again_s
+        longest = min(FIRST_PAUSE_S * 2.0 ** min(tries - 1, 10), LONGEST_PAUSE_S)
+        # Towards the end shorter ones again, or the last seconds would be given away.
+        usual = max(min(longest, left_s / 2), FIRST_PAUSE_S) * self._jitter(0.5, 1.0)
         return usual if again_s is None else max(usual, again_s * self._jitter(1.0, 1.25))
 
     def _unreachable(self, last: _Try) -> ServiceUnreachable:
