@@ -222,7 +222,7 @@ def _sharing(config: TrainConfig) -> str:
 
 def _gathering(config: TrainConfig) -> str:
     if config.distributed.engine == "fsdp":
-        return "layers made whole for a pass"
+        return "layers made whole for a pass, and their gradients"
     half = config.model.precision == "bfloat16"
     return "copies in half precision for a pass" if half else f"nothing in {config.model.precision}"
 

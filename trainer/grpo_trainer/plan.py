@@ -46,7 +46,7 @@ class MemoryPlan:
     """Bytes on the device of each process, and how the parts come about.
 
     parameters: of the model.  trained: those that learn, all of them or the adapters.
-    gathered: what a pass needs beside the stored weights: copies in half precision, or sharded layers made whole.
+    gathered: what a pass needs beside what is stored: copies in half precision, or sharded layers made whole.
     engine: the copy that answers are drawn from, where it is not the policy itself.
     The engine's cache and the update's activations are never alive together, so the peak counts the larger.
     """
@@ -142,12 +142,16 @@ def _share(size: int, shards: int) -> int:
 
 
 def _gathered(config: TrainConfig, shape: ShapeConfig, trained: int) -> int:
-    """Sharded: the layer at work, the next one, and what belongs to no layer. Else copies in half precision."""
+    """Sharded: the layer at work, the next one, and what belongs to no layer; and the gradients of one layer and
+    of the rest, which are summed over the processes in float32 at least. Else copies in half precision."""
     compute = BYTES[config.model.precision]
-    if config.distributed.engine == "fsdp":
-        outside = parameter_count(shape) - shape.layers * layer_count(shape)
-        return (min(shape.layers, 2) * layer_count(shape) + outside) * compute
-    return trained * compute if compute < BYTES["float32"] else 0
+    half = compute < BYTES["float32"]
+    if config.distributed.engine != "fsdp":
+        return trained * compute if half else 0
+    layer = layer_count(shape)
+    outside = parameter_count(shape) - shape.layers * layer
+    summed = 0 if config.lora.rank is not None else compute + (BYTES["float32"] if half else 0)
+    return (min(shape.layers, 2) * layer + outside) * compute + (layer + outside) * summed
 
 
 def parameter_count(shape: ShapeConfig) -> int:
