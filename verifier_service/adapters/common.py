@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 import os
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,7 @@ SHORT_BUDGET_S, SHARE_OF_SERVICE = 15.0, 0.8
 RECENT, FEW, FEWEST_CALLS = 512, 128, 2
 # What a worker of the service takes at once.
 TOGETHER = 32
+ERROR_RATE_VARIABLE, ERROR_RATE = "VERIFIER_MAX_ERROR_RATE", 0.5
 
 
 class NoVerdict(RuntimeError):
@@ -104,7 +106,8 @@ class Remote:
     on_no_verdict: what `paid` gives where there is no verdict.
     budget_s: how long one call may take, with all its retries.
     max_error_rate: the share of the last 512 items (from 128 on, and from the second call that fails) that may
-    have no verdict.  together: how many calls of `ajudge` for single items may share a request; 1: none.
+    have no verdict; else VERIFIER_MAX_ERROR_RATE, or 0.5; 1 stops no run.
+    together: how many calls of `ajudge` for single items may share a request; 1: none.
     trust_env: take proxies and certificates from the environment.
     Picklable, and safe in threads, after a fork and across event loops.
     """
@@ -118,16 +121,16 @@ class Remote:
         profile: ProfileArgument = None,
         rules: RulesArgument = None,
         budget_s: float = 60.0,
-        max_error_rate: float = 0.5,
+        max_error_rate: float | None = None,
         together: int = TOGETHER,
         trust_env: bool = False,
     ) -> None:
-        if isinstance(on_no_verdict, str) and on_no_verdict != "raise":
+        if on_no_verdict not in ("raise", None) and not _is_finite(on_no_verdict):
             raise ValueError(f'on_no_verdict is "raise", None or a number, not {on_no_verdict!r}')
         self.on_no_verdict = on_no_verdict
         self.profile = profile
         self.rules = rules
-        self.max_error_rate = max_error_rate
+        self.max_error_rate = _error_rate() if max_error_rate is None else max_error_rate
         self.deadline_s = SHARE_OF_SERVICE * budget_s if budget_s < SHORT_BUDGET_S else None
         share = SHARE_OF_SERVER if len(addresses(url)) > 1 else 1.0
         options: dict[str, Any] = {
@@ -305,6 +308,22 @@ def _plain_message(message: Any) -> dict[str, Any]:
         reasoning = reasoning or ("".join(thoughts) if thoughts else None)
     found = {"role": str(fields.get("role")), "content": content}
     return found if reasoning is None else {**found, "reasoning_content": reasoning}
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _error_rate() -> float:
+    """For adapters that take no arguments, too. Raises ValueError for what is no share."""
+    text = os.environ.get(ERROR_RATE_VARIABLE, "").strip()
+    try:
+        found = float(text or ERROR_RATE)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= 1:
+        raise ValueError(f"{ERROR_RATE_VARIABLE} is a number from 0 to 1, not {text!r}")
+    return found
 
 
 def _failed(error: ServiceError, count: int) -> list[Result]:

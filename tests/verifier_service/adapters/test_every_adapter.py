@@ -245,6 +245,21 @@ def test_too_many_errors_stop_the_run(call: Call, monkeypatch: pytest.MonkeyPatc
     assert made[0].counts.codes.total() == made[0].counts.items
 
 
+@pytest.mark.parametrize("rule", ["ignore", "0", float("nan"), float("inf"), [0]])
+def test_a_rule_that_is_none_is_said_at_once(rule: Any) -> None:
+    with pytest.raises(ValueError, match="on_no_verdict is"):
+        common.Remote("http://judge", on_no_verdict=rule)
+
+
+def test_the_error_rate_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERIFIER_MAX_ERROR_RATE", "0.25")
+    assert common.Remote("http://judge", on_no_verdict=None).max_error_rate == 0.25
+    assert common.Remote("http://judge", on_no_verdict=None, max_error_rate=1).max_error_rate == 1
+    monkeypatch.setenv("VERIFIER_MAX_ERROR_RATE", "50%")
+    with pytest.raises(ValueError, match="VERIFIER_MAX_ERROR_RATE is a number from 0 to 1, not '50%'"):
+        common.Remote("http://judge", on_no_verdict=None)
+
+
 def test_one_lost_step_is_told_by_the_rule_and_a_second_one_stops_the_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
