@@ -37,6 +37,17 @@ def test_a_recorded_request_gets_the_recorded_reply(service: Served, name: str) 
     assert (reply.status_code, reply.json()) == (200, recorded["response"]["json"])
 
 
+def test_openrlhf_where_the_tokenizer_begins_the_text_with_a_token(service: Served) -> None:
+    """The token stands in the query, not in the prompt, which opens the thinking and shows an answer."""
+    prompt = "<|user|>Like this: \\boxed{56}. 84 km in 1.5 h?<|assistant|><think>\n"
+    bodies = [
+        f"<|begin_of_text|>{prompt}84 / 1.5</think>\\boxed{{{number}}}<|eot_id|>" for number in (56, 42)
+    ]
+    json = {"query": bodies, "prompts": [prompt] * 2, "labels": ["56"] * 2}
+    reply = replay(service, {"path": "/get_reward?profile=r1-zero", "json": json}).json()
+    assert reply["rewards"] == [2.0, 1.0]
+
+
 def test_slime_with_a_reward_key(service: Served) -> None:
     recorded = record("slime")
     request = {**recorded["request"], "path": "/compat/slime?profile=accuracy&format=dict"}
