@@ -54,7 +54,7 @@ trainer: $(VENV)/.trainer ## Add the trainer and torch to the environment
 
 vllm: ## Test with the real vLLM on the CPU, in an environment of its own (.venv-vllm, 3.4 GB)
 	@$(MAKE) --no-print-directory VENV=.venv-vllm .venv-vllm/.vllm
-	.venv-vllm/bin/python -m pytest -m vllm tests/trainer $(PYTEST_ARGS)
+	.venv-vllm/bin/python -m pytest -m vllm tests/trainer/rollout $(PYTEST_ARGS)
 
 containers: $(VENV)/.dev ## Build and run the image and the newcomer's clone (needs a container engine)
 	$(BIN)/python -m pytest -m containers tests/containers $(PYTEST_ARGS)

@@ -86,3 +86,10 @@ def test_the_command_line_starts_without_torch() -> None:
     root = Path(__file__).parents[2]
     where = {"PYTHONPATH": f"{root / 'trainer'}{os.pathsep}{root}"}
     assert subprocess.run([sys.executable, "-c", code], check=False, env=os.environ | where).returncode == 0
+
+
+def test_the_plan_prints_how_to_start_a_server() -> None:
+    words = ["rollout.engine=vllm-server", "rollout.servers=['http://gpu1:8000']"]
+    result = grpo("plan", "--preset", "single-gpu-0.5b", *words)
+    assert result.exit_code == 0, result.output
+    assert "--dtype bfloat16 --max-model-len 1024" in result.output

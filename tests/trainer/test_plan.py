@@ -70,7 +70,8 @@ def test_each_knob_moves_its_part_alone() -> None:
 
     def changed(*words: str) -> set[str]:
         other = memory_plan(load_config("deepseekmath", overrides=words), sizes)
-        return {name for name in plan.__slots__ if getattr(plan, name) != getattr(other, name)}
+        names = set(plan.__slots__) - {"given_back"}
+        return {name for name in names if getattr(plan, name) != getattr(other, name)}
 
     assert changed("sampling.batch=64") == {"cache"}
     assert changed("model.head_chunk=512") == {"logits"}
@@ -204,3 +205,33 @@ def test_activations_are_those_that_the_real_module_keeps(half: bool) -> None:
     measured = (three - one) / 2 / (tokens[0] * tokens[1])
     expected = activations_per_token(SMALL, 2 if half else 4, checkpointing=False) / SMALL.layers
     assert expected == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "words, counted",
+    [([], "cache"), (["rollout.engine=vllm"], "all"), (["rollout.engine=vllm", "rollout.sleep=2"], "both")],
+)
+def test_what_an_engine_keeps_during_the_update_is_counted_on_top(words: list[str], counted: str) -> None:
+    config = load_config("single-gpu-0.5b", overrides=words)
+    shape = config.model.shape
+    assert shape is not None
+    plan = memory_plan(config, shape)
+    learning, rest = (
+        plan.activations + plan.logits,
+        plan.weights + plan.gradients + plan.optimizer + plan.gathered,
+    )
+    expected = {
+        "cache": rest + plan.engine + max(plan.cache, learning),
+        "all": rest + plan.engine + plan.cache + learning,
+        "both": rest + max(plan.engine + plan.cache, learning),
+    }
+    assert plan.peak == expected[counted]
+    assert plan.engine == 2 * plan.parameters
+
+
+def test_servers_cost_the_trainer_nothing() -> None:
+    words = ["rollout.engine=vllm-server", "rollout.servers=['http://gpu1:8000']"]
+    config = load_config("single-gpu-0.5b", overrides=words)
+    assert config.model.shape is not None
+    plan = memory_plan(config, config.model.shape)
+    assert (plan.engine, plan.cache, plan.given_back) == (0, 0, 0)

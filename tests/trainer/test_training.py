@@ -1,4 +1,5 @@
 import io
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from grpo_trainer.loading import load_config
 from grpo_trainer.loop import rehearse
 from grpo_trainer.preparation import assemble
 from grpo_trainer.training import run_training, show
+from tests.trainer.fake_vllm import fake_vllm
 from tests.trainer.runs import config_of, judged_by, odd_pays, write_start
+from tools.serving import service
 
 NOBODY = "reward.url=http://127.0.0.1:9"
 
@@ -69,3 +72,28 @@ def test_a_rehearsal_shows_prompts_answers_rewards_and_memory(tmp_path: Path) ->
     assert f"gold {group.problem.gold}" in text
     assert "rewards of the group: " + " ".join(f"{v.reward:g}" for v in group.verdicts) in text
     assert "GiB at the peak" in text
+
+
+def test_a_rehearsal_with_servers_probes_them_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with fake_vllm() as fake:
+        words = ["rollout.engine=vllm-server", f"rollout.servers=['{fake.url}']"]
+        config = config_of(tmp_path, *words)
+        with judged_by(odd_pays, config) as judge:
+            parts = assemble(config, judge, lambda text: None, record=False)
+            with closing(parts.engine):
+                rehearsal = rehearse(parts)
+    assert rehearsal.metrics["engine/probe_gap_max"] < 1e-4
+    assert rehearsal.metrics["engine/logprob_gap_max"] < 1e-4
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_whose_servers_are_not_there_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "rollout.engine=vllm-server", "rollout.servers=['http://127.0.0.1:9']")
+    errors = io.StringIO()
+    with service(tmp_path / "service.log") as url:
+        config = config.model_copy(update={"reward": config.reward.model_copy(update={"url": url})})
+        code = run_training(
+            config, Console(file=io.StringIO()), Console(file=errors), resume=False, dry_run=True
+        )
+    assert code == 4
+    assert "http://127.0.0.1:9/health" in errors.getvalue()

@@ -14,6 +14,7 @@ from grpo_trainer.config import TrainConfig
 from grpo_trainer.contradictions import advice, missing
 from grpo_trainer.loading import ConfigError, load_config, options, preset_names, preset_summary, preset_text
 from grpo_trainer.plan import GIB, BatchPlan, MemoryPlan, batch_plan, memory_plan, shape_of
+from grpo_trainer.serving import server_command
 
 app = typer.Typer(name="grpo", no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
 
@@ -123,6 +124,9 @@ def plan(
         )
     else:
         console.print(_memory_table(settings, memory))
+    if settings.rollout.engine == "vllm-server":
+        console.print("\nStart each of rollout.servers with its own port, where only the trainer reaches it:")
+        console.print(server_command(settings), markup=False, highlight=False, soft_wrap=True)
     for line in [*missing(settings), *advice(settings)]:
         console.print(f"[yellow]note:[/yellow] {line}", highlight=False)
     if gpu_memory is not None:
@@ -208,7 +212,7 @@ def _memory_table(config: TrainConfig, memory: MemoryPlan) -> Table:
         "engine's cache": (memory.cache, "keys and values of the answers generated at once"),
         "activations": (memory.activations, f"a micro-batch of {config.batch.micro_batch} longest answers"),
         "logits": (memory.logits, f"chunks of {config.model.head_chunk} tokens"),
-        "[bold]peak[/bold]": (memory.peak, "fixed parts + the larger of cache and (activations + logits)"),
+        "[bold]peak[/bold]": (memory.peak, _peak(config)),
     }
     for name, (size, how) in rows.items():
         table.add_row(name, f"{size / GIB:.2f}", how)
@@ -225,6 +229,14 @@ def _gathering(config: TrainConfig) -> str:
         return "layers made whole for a pass, and their gradients"
     half = config.model.precision == "bfloat16"
     return "copies in half precision for a pass" if half else f"nothing in {config.model.precision}"
+
+
+def _peak(config: TrainConfig) -> str:
+    if config.rollout.engine == "vllm":
+        if not config.rollout.sleep:
+            return "all of it: without rollout.sleep the engine keeps its memory during the update"
+        return "fixed parts + the larger of the engine with its cache and (activations + logits)"
+    return "fixed parts + the larger of cache and (activations + logits)"
 
 
 def _or_exit(compute: Callable[[], T]) -> T:

@@ -48,7 +48,8 @@ class MemoryPlan:
     parameters: of the model.  trained: those that learn, all of them or the adapters.
     gathered: what a pass needs beside what is stored: copies in half precision, or sharded layers made whole.
     engine: the copy that answers are drawn from, where it is not the policy itself.
-    The engine's cache and the update's activations are never alive together, so the peak counts the larger.
+    given_back: what the engine takes while it draws and not during the update: the peak counts it or the
+    update's activations and logits, whichever is larger.
     """
 
     parameters: int
@@ -62,16 +63,17 @@ class MemoryPlan:
     cache: int
     activations: int
     logits: int
+    given_back: int
 
     @property
     def fixed(self) -> int:
         """What is alive from the first to the last step."""
         stored = self.weights + self.gradients + self.optimizer
-        return stored + self.gathered + self.reference + self.engine
+        return stored + self.gathered + self.reference + self.engine + self.cache - self.given_back
 
     @property
     def peak(self) -> int:
-        return self.fixed + max(self.cache, self.activations + self.logits)
+        return self.fixed + max(self.given_back, self.activations + self.logits)
 
 
 def batch_plan(config: TrainConfig) -> BatchPlan:
@@ -113,6 +115,9 @@ def memory_plan(config: TrainConfig, shape: ShapeConfig) -> MemoryPlan:
     answers = config.batch.answers_per_rollout // processes
     update_tokens = min(config.batch.micro_batch, config.batch.answers_per_step // processes) * length
     elsewhere = config.rollout.engine == "vllm-server"
+    engine = parameters * compute if samples_apart(config) and not elsewhere else 0
+    at_once = 0 if elsewhere else min(config.sampling.batch or answers, answers)
+    cache = at_once * length * cache_per_token(shape, compute)
     return MemoryPlan(
         parameters=parameters,
         trained=trained,
@@ -121,14 +126,20 @@ def memory_plan(config: TrainConfig, shape: ShapeConfig) -> MemoryPlan:
         optimizer=_share(trained * master * ADAM_MOMENTS, shards),
         gathered=_gathered(config, shape, trained),
         reference=_share(parameters * compute, shards) if copied else 0,
-        engine=parameters * compute if samples_apart(config) and not elsewhere else 0,
-        cache=0
-        if elsewhere
-        else min(config.sampling.batch or answers, answers) * length * cache_per_token(shape, compute),
+        engine=engine,
+        cache=cache,
         activations=update_tokens
         * activations_per_token(shape, compute, config.model.gradient_checkpointing),
         logits=min(update_tokens, config.model.head_chunk) * shape.vocab * BYTES["float32"] * LOGITS_ALIVE,
+        given_back=_given_back(config, engine, cache),
     )
+
+
+def _given_back(config: TrainConfig, engine: int, cache: int) -> int:
+    """transformers drops its cache after each round; vLLM keeps all it has, unless it is sent to sleep."""
+    if config.rollout.engine == "vllm":
+        return engine + cache if config.rollout.sleep else 0
+    return cache
 
 
 def samples_apart(config: TrainConfig) -> bool:

@@ -21,7 +21,7 @@ from grpo_trainer.observe.live import Quiet
 from grpo_trainer.observe.metrics import read_metrics
 from grpo_trainer.preparation import assemble
 from grpo_trainer.rollout import RolloutError
-from grpo_trainer.rollout.vllm_server import server_command
+from grpo_trainer.serving import server_command
 from tests.trainer.real_vllm import ENVIRONMENT, MARKS, set_environment
 from tests.trainer.runs import config_of, judged_by, odd_pays
 from tools.serving import free_port
@@ -223,19 +223,3 @@ def test_without_any_server_the_run_ends_in_time_and_can_be_resumed(
     config = served(tmp_path, fleet.of(1), *words)
     assert run(config, resume=True).steps == 3
     assert [row["step"] for row in rows_of(config)] == [1, 2, 3]
-
-
-def test_a_server_that_comes_back_gets_the_weights_before_it_draws(tmp_path: Path, fleet: Fleet) -> None:
-    servers = fleet.of(1)
-    config = served(tmp_path, servers, "steps=3", "sampling.batch=4", f"rollout.outage_s={READY_S}")
-    said: list[str] = []
-
-    def strike() -> None:
-        servers[0].end()
-        servers[0].start()
-
-    run(config, said, through=lambda judge: Striking(judge, strike, after=5))
-    rows = rows_of(config)
-    assert [row["outcome/right"] + row["outcome/wrong"] for row in rows] == [16, 16, 16]
-    assert max(row["engine/logprob_gap_max"] for row in rows) < 1e-3
-    assert any("is back, with the weights of step 1" in text for text in said)

@@ -16,7 +16,6 @@ from grpo_trainer.loading import load_config  # noqa: E402
 from grpo_trainer.policy import Policy  # noqa: E402
 from grpo_trainer.rollout import Group, RolloutError, Sampling  # noqa: E402
 from grpo_trainer.rollout.vllm_fleet import VllmServers  # noqa: E402
-from grpo_trainer.rollout.vllm_server import server_command  # noqa: E402
 from grpo_trainer.rollout.weight_folder import WeightFolder  # noqa: E402
 from tests.trainer.fake_vllm import FakeVllm, fake_vllm  # noqa: E402
 from tests.trainer.tiny_models import tiny_model  # noqa: E402
@@ -213,10 +212,3 @@ def test_a_server_started_for_something_else_is_refused_with_the_fix(
 def test_a_server_with_too_little_room_is_refused_with_the_fix(tmp_path: Path) -> None:
     with fake_vllm(max_model_len=40) as fake, pytest.raises(RolloutError, match="--max-model-len 56"):
         VllmServers(config_of([fake]), [1], WeightFolder(tmp_path, torch.float32))
-
-
-def test_the_command_for_a_server_fits_the_run() -> None:
-    command = server_command(load_config("tiny-cpu", overrides=["model.path=models/tiny"]))
-    assert command.startswith("VLLM_SERVER_DEV_MODE=1 python -m vllm.entrypoints.openai.api_server")
-    for words in ("--model models/tiny", "--dtype float32", "--max-model-len 56", "--enable-scale-out"):
-        assert words in command

@@ -1,7 +1,7 @@
 """One vLLM server over HTTP: token ids in and out, weights by a folder, and a deadline on everything.
 
 The server is vLLM's own (`python -m vllm.entrypoints.openai.api_server`), with its routes for tokens and for
-training switched on; `server_command` says how.
+training switched on; `grpo plan` prints how (grpo_trainer.serving).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from grpo_trainer.config import RolloutConfig, TrainConfig
+from grpo_trainer.config import RolloutConfig
 from grpo_trainer.rollout.engine import Answer, RolloutError, Sampling
 from grpo_trainer.rollout.vllm_answers import BadAnswer, checked_answer, sampling_params
 
@@ -172,23 +172,3 @@ def _answer(choice: Mapping[str, Any], version: int) -> Answer:
         (span["version"] for span in choice["weight_versions"] or ()),
         version,
     )
-
-
-def server_command(config: TrainConfig, port: int = 8000) -> str:
-    """How to start a server for this run.
-
-    The module, since the command `vllm` is missing from the CPU build. The routes that take weights have no
-    authentication: they belong into a network that only the trainer reaches.
-    """
-    words = [
-        "VLLM_SERVER_DEV_MODE=1",
-        "python -m vllm.entrypoints.openai.api_server",
-        f"--model {config.model.path or 'MODEL'}",
-        f"--port {port}",
-        f"--dtype {config.model.precision}",
-        f"--max-model-len {config.data.max_prompt_tokens + config.sampling.longest}",
-        "--logprobs-mode processed_logprobs",
-        "--generation-config vllm",
-        "--enable-scale-out",
-    ]
-    return " ".join(words)
