@@ -132,6 +132,8 @@ class Scorer:
         deadline = self._deadline(deadline_s)
         request = self._chooser.for_request(profile, rules)
         batch = _Batch(len(items), request)
+        # Between the stages of a large batch, each of them some milliseconds, probes and others have their turn.
+        await asyncio.sleep(0)
         for place, item in enumerate(items):
             if isinstance(item, InvalidItem):
                 batch.refuse(place, item.message, item.id)
@@ -142,6 +144,7 @@ class Scorer:
             except (UnknownProfile, ProfileError, UnknownLanguage) as error:
                 batch.refuse(place, str(error), item.id)
         await self._judge(batch, deadline, explain)
+        await asyncio.sleep(0)
         return batch.response(items, echo_info)
 
     async def check_golds(
