@@ -26,7 +26,7 @@ train-demo: $(VENV)/.trainer ## Train a tiny model on the CPU against the live j
 	@$(BIN)/python examples/train_demo/learn.py $(TRAIN_DEMO_ARGS)
 
 test: $(VENV)/.dev ## Run the tests (trainer tests skip where torch is missing)
-	$(BIN)/python -m pytest -rs -m "not containers and not pypi and not vllm" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -rs -m "not containers and not pypi and not vllm and not ray" $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## Lint, formatting, types, import contracts, size rules
 	$(BIN)/ruff check .
@@ -96,6 +96,11 @@ $(VENV)/.trainer: requirements/trainer.lock trainer/pyproject.toml $(VENV)/.serv
 	@$(PIP) install torch==2.13.0
 	@$(PIP) install -r requirements/trainer.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable ./trainer
+	@touch $@
+
+$(VENV)/.ray: requirements/ray.lock $(VENV)/.dev
+	@echo "Installing Ray Data"
+	@$(PIP) install -r requirements/ray.lock
 	@touch $@
 
 $(VENV)/.integrations: requirements/integrations.lock $(VENV)/.trainer

@@ -28,6 +28,7 @@ lock() {
 lock build "hatchling>=1.27" "editables"
 lock server ".[server,redis,otel]"
 lock dev ".[server,redis,otel,dev]"
+lock ray ".[server,ray]"
 
 # Torch comes first and alone, from wherever the machine has its build of it; then the rest can't move it.
 python3 -m venv "$work/trainer"

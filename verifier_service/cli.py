@@ -21,11 +21,12 @@ from verifier_service.commands.console import (
     write_json,
 )
 from verifier_service.commands.integrations import add_integrations
-from verifier_service.commands.judging import longest_deadline, opened_judge, progress_bar
+from verifier_service.commands.judging import JudgingOptions, opened_judge, progress_bar
 from verifier_service.commands.keys import keys
 from verifier_service.commands.options import profile_option, rules_option
 from verifier_service.commands.rows import count_rows, read_rows
-from verifier_service.commands.score import opened, score_rows
+from verifier_service.commands.score import score_here
+from verifier_service.commands.score_on_ray import score_on_ray
 from verifier_service.commands.serve import add_serve
 from verifier_service.commands.tables import show_golds, show_summary
 
@@ -112,6 +113,13 @@ def score(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="OUT.jsonl", help="Results, one JSON line per row.")
     ],
+    ray: Annotated[
+        bool,
+        typer.Option(
+            "--ray",
+            help="Judge on a Ray cluster (RAY_ADDRESS, else this machine); OUT.jsonl or OUT.parquet is a folder.",
+        ),
+    ] = False,
     url: Url = None,
     profile: ProfileName = None,
     profiles: Profiles = None,
@@ -130,27 +138,20 @@ def score(
         verifier score rollouts.jsonl -o scored.jsonl --profile r1-zero
         verifier score rollouts.parquet -o scored.jsonl --url http://127.0.0.1:8000
         verifier score rollouts.jsonl -o lenient.jsonl --rule extraction=lenient
+        verifier score huge.parquet -o scored.parquet --ray
 
     Exit code 1: some rows could not be judged; OUT says why.
     """
     with errors_that_help():
-        named, rules = profile_option(profile), rules_option(rule or [])
+        options = JudgingOptions(profile_option(profile), rules_option(rule or []), profiles, url, workers)
         total = count_rows(file)
-        with (
-            opened(out, file) as ledger,
-            opened_judge(url, workers=workers, profiles=profiles) as judge,
-            progress_bar("scoring", total, quiet=quiet) as progress,
-        ):
-            deadline_s = longest_deadline(judge, url)
-            score_rows(
-                read_rows(file),
-                ledger,
-                lambda items: judge.score(items, profile=named, rules=rules, deadline_s=deadline_s),
-                batch=batch,
-                progress=progress,
-            )
-        show_summary(ledger.summary, console(quiet=quiet))
-        if ledger.summary.errors:
+        with progress_bar("scoring", total, quiet=quiet) as progress:
+            if ray:
+                summary = score_on_ray(file, out, options, progress=progress)
+            else:
+                summary = score_here(file, out, options, batch=batch, progress=progress)
+        show_summary(summary, console(quiet=quiet))
+        if summary.errors:
             raise typer.Exit(FINDING)
 
 

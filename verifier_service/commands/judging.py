@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,21 @@ from rich.progress import (
 from verifier_service.client import Client
 from verifier_service.commands.console import UNREACHABLE, CommandError, console
 from verifier_service.conversation import ServiceError, ServiceUnreachable
+from verifier_service.schema import ProfileSpec, RulesPatch
 
 if TYPE_CHECKING:
     from verifier_service.local import LocalClient
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingOptions:
+    """By whom and how the rows of a file are judged, as the options of a command say."""
+
+    profile: str | ProfileSpec | None = None
+    rules: RulesPatch | None = None
+    profiles: Path | None = None
+    url: str | None = None
+    workers: int | None = None
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ class Row:
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of the file in order; a row that is no object says so and stops nobody."""
-    return _parquet_rows(path) if _is_parquet(path) else _json_rows(path)
+    return _parquet_rows(path) if is_parquet(path) else _json_rows(path)
 
 
 def count_rows(path: Path) -> int:
-    if _is_parquet(path):
-        return int(_parquet_file(path).metadata.num_rows)
+    if is_parquet(path):
+        return int(parquet_file(path).metadata.num_rows)
     with path.open("rb") as lines:
         return sum(1 for line in lines if line.strip())
 
@@ -40,7 +40,7 @@ def of_a_row(message: str) -> str:
     return _PLACE.sub(lambda place: "" if place["inside"] else "the row", message)
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     if path.suffix == ".parquet":
         return True
     if path.suffix in JSON_LINES:
@@ -51,16 +51,16 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(line for line in lines if line.strip()):
+            yield json_row(number, line)
+
+
+def json_row(number: int, line: bytes) -> Row:
     # Bytes that are no UTF-8 become U+FFFD: one bad row costs one row. Windows begins files with a mark.
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        written = (line for line in lines if line.strip())
-        for number, line in enumerate(written):
-            yield _json_row(number, line)
-
-
-def _json_row(number: int, line: str) -> Row:
+    text = line.decode("utf-8-sig" if number == 0 else "utf-8", errors="replace")
     try:
-        value = json.loads(line)
+        value = json.loads(text)
     except (ValueError, RecursionError) as fault:
         return Row(number, None, f"not JSON: {fault}")
     if not isinstance(value, dict):
@@ -69,9 +69,13 @@ def _json_row(number: int, line: str) -> Row:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
-    batches = _parquet_file(path).iter_batches(PARQUET_BATCH)
+    return parquet_rows(parquet_file(path).iter_batches(PARQUET_BATCH), 0)
+
+
+def parquet_rows(batches: Iterable[Any], first: int) -> Iterator[Row]:
+    """Rows of record batches, numbered from `first` on."""
     values = (value for batch in batches for value in batch.to_pylist())
-    for number, value in enumerate(values):
+    for number, value in enumerate(values, first):
         yield Row(number, _plain(value))
 
 
@@ -82,7 +86,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _parquet_file(path: Path) -> Any:
+def parquet_file(path: Path) -> Any:
+    """An open `pyarrow.parquet.ParquetFile`."""
     try:
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from verifier_service.commands.console import INTERRUPTED, CommandError
-from verifier_service.commands.rows import Row, of_a_row
+from verifier_service.commands.judging import JudgingOptions, longest_deadline, opened_judge
+from verifier_service.commands.rows import Row, of_a_row, read_rows
 from verifier_service.schema import Result, ScoreResponse
 
 Record = dict[str, Any]
@@ -66,6 +67,16 @@ class Summary:
         if record["reward"] is not None:
             self.rewards += 1
             self.reward_sum += record["reward"]
+
+    def merge(self, other: "Summary") -> None:
+        self.verdicts += other.verdicts
+        self.codes += other.codes
+        self.examples = other.examples | self.examples
+        for warning, count in other.warnings.items():
+            if warning in self.warnings or len(self.warnings) < DISTINCT_WARNINGS:
+                self.warnings[warning] += count
+        self.rewards += other.rewards
+        self.reward_sum += other.reward_sum
 
     @property
     def rows(self) -> int:
@@ -156,32 +167,50 @@ def opened(path: Path, source: Path) -> Iterator[Ledger]:
             raise CommandError(told, "The same command goes on from there.", INTERRUPTED) from None
 
 
+def score_here(
+    source: Path, out: Path, options: JudgingOptions, *, batch: int, progress: Callable[[int], None]
+) -> Summary:
+    """Judges the rows that OUT has not, in process or at a service, `batch` at a time."""
+    with (
+        opened(out, source) as ledger,
+        opened_judge(options.url, workers=options.workers, profiles=options.profiles) as judge,
+    ):
+        deadline_s = longest_deadline(judge, options.url)
+
+        def judging(items: Sequence[Record]) -> ScoreResponse:
+            return judge.score(items, profile=options.profile, rules=options.rules, deadline_s=deadline_s)
+
+        score_rows(read_rows(source), ledger, judging, batch=batch, progress=progress)
+    return ledger.summary
+
+
 def score_rows(
     rows: Iterable[Row], ledger: Ledger, judging: Judging, *, batch: int, progress: Callable[[int], None]
 ) -> None:
     """Judges the rows that OUT has not, batch by batch. `progress` is told how many more rows are done."""
     progress(ledger.done.count)
     if ledger.done.count:  # before anything is judged, and even if nothing is left to judge
-        ledger.hold_to(_stamp(judging([])))
+        ledger.hold_to(stamp_of(judging([])))
     pending = (row for row in rows if row.number not in ledger.done)
     while group := list(islice(pending, batch)):
-        ledger.append(_judged(group, judging, ledger))
+        ledger.append(judged_rows(group, judging, ledger.hold_to))
         progress(len(group))
 
 
-def _judged(group: Sequence[Row], judging: Judging, ledger: Ledger) -> list[Record]:
+def judged_rows(group: Sequence[Row], judging: Judging, hold_to: Callable[[Record], None]) -> list[Record]:
+    """One record per row, in their order. `hold_to` is told by whom they were judged, and may refuse."""
     sent = [row for row in group if row.value is not None]
     records = {row.number: _record(row.number, _unread(row)) for row in group if row.value is None}
     if sent:
         response = judging([row.value for row in sent if row.value is not None])
-        stamp = _stamp(response)
-        ledger.hold_to(stamp)
+        stamp = stamp_of(response)
+        hold_to(stamp)
         for row, result in zip(sent, response.results, strict=True):
             records[row.number] = _record(row.number, result) | stamp
     return [records[row.number] for row in group]
 
 
-def _stamp(response: ScoreResponse) -> Record:
+def stamp_of(response: ScoreResponse) -> Record:
     return {name: getattr(response, name) for name in STAMP}
 
 
