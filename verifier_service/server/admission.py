@@ -91,6 +91,9 @@ class Ticket:
         self._admission.stats.bytes += size
         if not alone:
             self._admission._check_bytes()
+            # Under overload hundreds of bodies are on their way at once: the rest of one is not worth waiting for,
+            # nor worth decoding, if there is no room for it by now.
+            self._admission._check()
 
     def admit(self, items: int) -> None:
         """Its items are known now, and are about to be judged."""

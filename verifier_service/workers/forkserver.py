@@ -23,8 +23,9 @@ from verifier_service.workers.wire import ASK, BEAR, NEVER_BORN, ORDER, YIELD, P
 from verifier_service.workers.worker import Judge, confine, serve
 
 ORPHAN_CHECK_S = 1.0
-# Niceness of a worker in the slow lane: a ninth of a core where a brisk one wants it too, and all of an idle one.
-YIELDING = 10
+# Niceness of a worker in the slow lane: a quarter of a core that a brisk one wants too, and all of an idle one. A
+# heavy answer should still come to its limit of CPU time before its request ends.
+YIELDING = 5
 
 
 def main() -> None:
