@@ -19,7 +19,16 @@ from .functions import (
 )
 from .lexer import BASE_WORDS, Refused, Token
 from .literals import MAX_DIGITS, mixed, number, plain_letter, repeating
-from .names import ACCENTS, BIG_OPERATORS, BLACKBOARD, CALLED, FUNCTION_NAMES, GREEK, NAMED_CONSTANTS
+from .names import (
+    ACCENTS,
+    BIG_OPERATORS,
+    BLACKBOARD,
+    CALLED,
+    FUNCTION_NAMES,
+    GREEK,
+    NAMED_CONSTANTS,
+    SPELLED_GREEK,
+)
 from .nodes import (
     Based,
     Builder,
@@ -112,11 +121,17 @@ def _counted_number(p: Cursor, value: Num) -> Node:
         return value
     if following.kind == "c" and following.value == "frac":
         return _mixed_frac(p, value)
+    if following.value in _CHOSEN and p.at + 1 < p.last and p.tokens[p.at + 1].kind == "n":
+        p.at += 2
+        return Fn(_CHOSEN[following.value], value, number(p.tokens[p.at - 1]))
     if following.kind == "n" and p.sees("/", 1) and p.at + 2 < p.last and p.tokens[p.at + 2].kind == "n":
         top, bottom = number(following), number(p.tokens[p.at + 2])
         p.at += 3
         return mixed(value, top, bottom)
     return value
+
+
+_CHOSEN = {"C": "binom", "P": "perm"}  # 5C2
 
 
 def _mixed_frac(p: Cursor, whole: Num) -> Node:
@@ -144,6 +159,8 @@ def letters(p: Cursor, token: Token) -> Node:
         return Const(NAMED_CONSTANTS[value])
     if len(value) == 1:
         return letter(p, value)
+    if value in SPELLED_GREEK:
+        return called(p, "\\" + value + subscript(p) + primes(p))
     split = _leading_function(value)
     if split is not None:
         name, rest = split

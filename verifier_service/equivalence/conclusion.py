@@ -25,13 +25,13 @@ _F = "[\ue000-\ue18f]"
 _SENTENCE_END = re.compile(rf"(?<=[.!?])\s+|\n\s*\n(?![a-z])|(?<={_F})\s+(?=[A-Z])")
 _WRAPPER = re.compile(r"\s*\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}\s*")
 
-_VALUE = rf"(?P<value>{_F}|-?\d+(?:\.\d+)?|[\"“][^\"”]+[\"”])(?P<unit>\s+[a-z]{{1,12}})?"
+_VALUE = rf"(?P<value>{_F}(?:,?(?: and| or)? {_F}){{0,9}}|-?\d+(?:\.\d+)?|[\"“][^\"”]+[\"”])(?P<unit>\s+[a-z]{{1,12}})?"
 _THEN = r"(?:\s+(?:then|just|therefore|thus|simply|now))?"
 _SUBJECT = r"(?:the|its|his|her|this|it)\b"
 _VERB = rf"(?:is|are|equals|(?:is|are){_THEN}\s+(?:equal to|given by|at)|reduces to|simplifies to|takes)"
 _STATEMENT = re.compile(
     rf"(?:^|(?<=[\s,;{_F[1:-1]}]))(?P<subject>{_SUBJECT}[^.,;:]{{0,80}}?)\s{_VERB}"
-    rf"(?:\s+(?:the|a)\s+[a-z]+\s+given\s+by)?(?:\s+the\s+equation)?{_THEN}\s*:?\s*{_VALUE}\s*$",
+    rf"(?:\s+(?:the|a)\s+[a-z]+(?:\s+given\s+by)?)?(?:\s+the\s+equation)?{_THEN}\s*:?\s*{_VALUE}\s*$",
     re.IGNORECASE,
 )
 _DERIVED = re.compile(
@@ -51,13 +51,20 @@ _WORDS_LEAD = re.compile(
     r"\\text\s*\{\s*(?:the|its)\s[^{}]{1,80}\s(?:is|are|equals)\s*:?\s*\}(?P<value>.+)",
     re.IGNORECASE | re.DOTALL,
 )
+_WORDS_FOLLOW = re.compile(
+    r"(?P<value>(?=[^$]*[=\d])[^$]{1,200}?)\s*(?:\\text\s*\{)?\s(?:is|are) (?:the|a|an)\s[A-Za-z ]{1,60}\}?\s*\.?"
+    r"|\$(?P<formula>[^$]+)\$ (?:is|are) (?:the|a|an)\s[A-Za-z ]{1,60}\.?",
+    re.IGNORECASE,
+)
 _ONE_OF_MANY = re.compile(
     r"\b(?:eigenvectors?|bas[ei]s|axes|(?:in)?dependent|for example|for instance|such as|possible|one is|parameters?"
     r"|arbitrary|equivalently|denotes?)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
-_YES_OR_NO = re.compile(r"(?P<head>yes|no|true|false)\s*[.,;:!]\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL)
+_YES_OR_NO = re.compile(
+    r"(?P<head>yes|no|true|false)(?:\s*[.,;:!]\s+|(?<=yes)\s+(?=\$))(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL
+)
 _MAY_BE_YES_OR_NO = re.compile(r"[^A-Za-z]*(?:\\text\w*\W*)?(?:yes|no|true|false)\W+", re.IGNORECASE)
 _WAVERS = re.compile(
     r"^(?:or|and|but|unless|if(?! not\b)|only|except|maybe|not|wait)\b|\b(?:maybe|otherwise|actually|either)\b",
@@ -94,7 +101,7 @@ class Sentences:
     formulas: dict[str, str]
 
     def shown(self, value: str) -> str:
-        return self.formulas.get(value, value)
+        return "".join(self.formulas.get(char, char) for char in value)
 
 
 def concluded(text: str) -> str:
@@ -102,9 +109,9 @@ def concluded(text: str) -> str:
     if len(text) > MAX_CHARS:
         return ""
     text = without_outer_spaces(text.strip(" \t\r\n~"))
-    led = _WORDS_LEAD.fullmatch(text)
-    if led is not None:
-        return led["value"]
+    told = _WORDS_LEAD.fullmatch(text) or _WORDS_FOLLOW.fullmatch(text)
+    if told is not None:
+        return told[told.lastindex or 0]
     quoted = _QUOTED.search(text)
     if quoted is not None:
         return f"\\text{{{quoted['value']}}}"

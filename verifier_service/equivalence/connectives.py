@@ -30,9 +30,9 @@ _NO_NOUNS = frozenset(
     "because since so unless except only plus minus times divided mod squared cubed square cube root factorial half "
     "halves third thirds quarter quarters fourth fourths fifth fifths sixth sixths seventh sevenths eighth eighths "
     "ninth ninths tenth tenths hundredth hundredths thousandth thousandths tens hundreds thousands gross score below "
-    "above negative positive imaginary infinity something anything squares percent th st nd rd degrees".split()
+    "above negative positive imaginary infinity something anything squares percent th st nd rd degrees ish odd".split()
 )
-JOINING = AND_WORDS | OR_WORDS | CONDITION_WORDS | {"to", "per"}
+JOINING = AND_WORDS | OR_WORDS | CONDITION_WORDS | {"to", "per", "is", "are", "the"}
 
 
 def may_be_noun(word: str) -> bool:

@@ -14,6 +14,7 @@ _NAME = re.compile(
     rf"(?:(?:P|Pr|E|D|V|Var|Cov|Area|Vol|n|N)(?=\s*(?:\\left\s*)?[(\[])|\\(?:Pr|det|dim|deg|ker|max|min|sup|arg)(?![a-zA-Z])"
     rf"|{_WRAPPED}|m\s*(?=\\angle)|\\#)\s*"
 )
+_LABEL = re.compile(r"(?:\\text\w*\s*\{\s*)?[A-Z][A-Za-z ]{2,40}:\s*(?:\}\s*)?(?=\S)")
 _GROUP = re.compile(r"(?:\\left\s*)?[(\[{]")
 _OBJECT = re.compile(
     r"\s*(?:\\(?:angle|triangle|vec|mathbf|mathcal|overrightarrow|overline)\s*)?(?:\{[^{}=]{1,20}\}|[A-Za-z]{1,4})(?:_\w)?\s*"
@@ -28,9 +29,12 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 def designated_value(text: str) -> str:
     """What stands behind a designation and its "="; "" where the text does not begin with one."""
+    text = text.strip(" $")
+    label = _LABEL.match(text)
+    if label is not None:
+        return text[label.end() :]
     if "=" not in text:
         return ""
-    text = text.strip(" $")
     end = _end_of_head(text)
     rest = text[end:].lstrip() if end else ""
     return rest[1:].strip() if rest.startswith("=") else ""

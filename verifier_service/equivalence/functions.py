@@ -120,6 +120,8 @@ def function(p: Cursor, name: str) -> Node:
         elif p.sees("^") and power is None:
             p.at += 1
             power = p.exponent()
+    if name == "log" and base is None and power is None:
+        base = _glued_base(p)
     args = _arguments(p)
     if len(args) > 1 and name not in SEVERAL_ARGUMENTS:
         raise Refused(f"{name} takes one argument")
@@ -130,6 +132,17 @@ def function(p: Cursor, name: str) -> Node:
     else:
         node = Fn(name, *args)
     return node if power is None else Pow(node, power)
+
+
+def _glued_base(p: Cursor) -> Node | None:
+    """The 2 of log2(x), which is no factor: it touches the name and a bracket follows."""
+    token = p.peek()
+    if token is None or token.value not in ("2", "10") or not p.sees("(", 1):
+        return None
+    if token.start != p.tokens[p.at - 1].end:
+        return None
+    p.at += 1
+    return number(token)
 
 
 def _logarithm(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:

@@ -169,7 +169,7 @@ def _unparsed(text: str, main: Reading) -> PreparedGold:
     plain = plain_text(main.text)
     if len(plain) < 60 and (parse_date(plain) is not None or parse_time(plain) is not None):
         return PreparedGold(text, (main,), main.words, None, (), "time")
-    if main.words and _mostly_letters(main.words):
+    if main.words and "=" not in main.words and _mostly_letters(main.words):
         return PreparedGold(text, (main,), main.words, None, (), "words")
     if len(_WORD.findall(_FORMULA.sub(" ", text))) >= PROSE_WORDS:
         return _unverifiable(text, main, _why_prose(text))

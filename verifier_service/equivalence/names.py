@@ -29,6 +29,9 @@ GREEK = frozenset(
     "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varsigma ell hbar partial nabla aleph "
     "varrho wp triangle angle measuredangle square".split()
 )
+SPELLED_GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta kappa lambda rho sigma tau phi chi psi omega".split()
+)
 BIG_OPERATORS = {
     "sum": "sum", "prod": "prod", "int": "int", "iint": "int", "oint": "int", "lim": "lim",
     "limsup": "lim", "liminf": "lim", "iiint": "int", "sup": "sup", "inf": "inf_op",

@@ -64,6 +64,8 @@ class Parser(Cursor):
         """The whole text."""
         node = self.parse_list()
         self._drop_qualifier()
+        while self.sees(".") or self.sees("\\\\"):
+            self.at += 1
         if self.at < self.last:
             raise Refused(f"unexpected {self.tokens[self.at].value!r}")
         return node
