@@ -6,10 +6,12 @@ import signal
 import socket
 import subprocess
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
 ENDLESS_S = 3600.0
+IPC_RMID, IPC_CREAT, IPC_EXCL = 0, 0o1000, 0o2000
 
 
 def warm_up() -> None:
@@ -47,11 +49,12 @@ def work_for(cpu_s: float) -> float:
 
 
 def once(marker: str, deed: str) -> object:
-    """Misbehaves the first time only."""
-    path = Path(marker)
-    if path.exists():
+    """Misbehaves the first time only. A worker can make no file, so the mark is a piece of shared memory."""
+    key = zlib.crc32(marker.encode()) & 0x7FFFFFFF
+    libc = ctypes.CDLL(None)
+    if libc.shmget(key, 1, IPC_CREAT | IPC_EXCL | 0o600) < 0:
+        libc.shmctl(libc.shmget(key, 1, 0), IPC_RMID, None)
         return "second time"
-    ctypes.CDLL(None).creat(os.fsencode(path), 0o600)  # Python is not allowed to
     return DEEDS[deed]()
 
 

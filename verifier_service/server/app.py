@@ -61,6 +61,10 @@ KNOWN_PATHS = frozenset(
 )
 
 
+# Characters of a key that was drawn at random, from which on trying them all is hopeless at any rate of requests.
+SHORTEST_KEY = 20
+
+
 class ServeError(RuntimeError):
     """The service cannot listen; the message says what to change."""
 
@@ -239,9 +243,18 @@ def _address(listener: socket.socket) -> str:
 
 
 def _warn_if_open(settings: Settings) -> None:
-    if settings.is_public and settings.api_key is None and settings.keys_file is None:
+    if not settings.is_public:
+        return
+    if settings.api_key is None and settings.keys_file is None:
         log.warning(
             "LISTENING ON %s WITHOUT AN API KEY: whoever reaches this address can use the service. "
             "Set VERIFIER_API_KEY or VERIFIER_KEYS_FILE, or listen on 127.0.0.1.",
             settings.host,
+        )
+    elif settings.api_key is not None and len(settings.api_key.get_secret_value()) < SHORTEST_KEY:
+        log.warning(
+            "LISTENING ON %s WITH A SHORT API KEY: one of less than %d characters can be guessed. "
+            "`verifier keys add NAME` makes one that cannot.",
+            settings.host,
+            SHORTEST_KEY,
         )

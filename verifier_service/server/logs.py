@@ -9,6 +9,17 @@ TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 FIELDS = ("request_id", "method", "route", "status", "duration_ms", "key")
 
 
+_ESCAPED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+class TextLines(logging.Formatter):
+    """A message is one line and steers no terminal, whatever is in it; only a traceback has lines of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name is logging's
+        record.message = record.message.translate(_ESCAPED)
+        return super().formatMessage(record)
+
+
 class JsonLines(logging.Formatter):
     """One object per line, in ASCII, so that nothing in it can end the line or steer a terminal."""
 
@@ -29,5 +40,5 @@ class JsonLines(logging.Formatter):
 def set_up_logs(level: str, shape: str) -> None:
     """Log lines of this process go to stderr, in this shape."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if shape == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonLines() if shape == "json" else TextLines(TEXT))
     logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -298,7 +298,7 @@ class WorkerPool:
                 self._strike(task, "answer", f"memory ({value})")
                 self._doom(worker, "memory")
             else:
-                log.error("the judge raised: %s", value)
+                log.error("the judge raised %s", value.partition(": ")[0])  # without its words
                 task.settle(Failed("internal", value))
         if resting:
             self._on_rest(worker)

@@ -102,11 +102,11 @@ def _sendable(ended: Ended) -> Ended:
 
 
 def _described(error: BaseException) -> str:
-    """The error and its innermost frames, for the log and the reply; no values of variables."""
+    """The error and its innermost frames; what it says comes last, since it may be words of a completion."""
     frames = traceback.extract_tb(error.__traceback__)[-DEEPEST_FRAMES:]
     where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
     text = str(error)[:300].encode("utf-8", "replace").decode()
-    return f"{type(error).__name__}: {text} ({where})"
+    return f"{type(error).__name__} at {where}: {text}"
 
 
 def confine(memory_mb: int, parent: int) -> None:

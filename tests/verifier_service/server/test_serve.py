@@ -15,6 +15,7 @@ import pytest
 
 from tests.verifier_service.server.processes import COMMAND, Served, environment, served
 from verifier_service.client import AsyncClient, Client, RequestRefused
+from verifier_service.keyfile import new_key
 from verifier_service.schema import Info, ScoreResponse
 
 RIGHT = {"completion": r"<think>2+3=5</think>\boxed{5}", "gold": 5}
@@ -144,8 +145,10 @@ def test_a_taken_port_is_told_before_any_worker_is_started(tmp_path: Path) -> No
 def test_an_open_address_without_a_key_is_warned_of_loudly(tmp_path: Path) -> None:
     with served(tmp_path / "open", host="0.0.0.0") as found:
         assert found.said("WARNING .*WITHOUT AN API KEY")
-    with served(tmp_path / "keyed", host="0.0.0.0", api_key="k") as found:
-        assert not found.said("WITHOUT AN API KEY")
+    with served(tmp_path / "short", host="0.0.0.0", api_key="k") as found:
+        assert found.said("WARNING .*WITH A SHORT API KEY")
+    with served(tmp_path / "keyed", host="0.0.0.0", api_key=new_key()) as found:
+        assert not found.said("WARNING")
         assert httpx.get(f"{found.url}/info", trust_env=False).status_code == 401
 
 

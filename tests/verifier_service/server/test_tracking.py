@@ -8,7 +8,7 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
-from verifier_service.server.logs import JsonLines
+from verifier_service.server.logs import TEXT, JsonLines, TextLines
 from verifier_service.server.tracking import request_id_from
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -82,3 +82,8 @@ def test_a_line_of_json_has_the_fields_of_the_request_and_holds_on_one_line(
     assert first["duration_ms"] >= 0
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first["time"])
     assert (second["route"], second["status"]) == ("other", 404)
+
+
+def test_a_line_of_text_is_one_line_whatever_is_in_it() -> None:
+    record = logging.LogRecord("x", logging.ERROR, "", 0, "bad %s", ("a\nERROR forged\x1b[2J\r\x9b",), None)
+    assert TextLines(TEXT).format(record).endswith(r"ERROR x: bad a\x0aERROR forged\x1b[2J\x0d\x9b")
