@@ -125,7 +125,7 @@ class ReadTex:
 @lru_cache(maxsize=256)
 def read_tex(tex: str) -> ReadTex:
     text = _SPACING.sub(" ", tex.replace("{,}", "").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac"))
-    text = text.strip().strip("$").strip()
+    text = text.strip()
     fault = _refusal(text)
     if fault:
         return ReadTex(None, fault)

@@ -117,3 +117,8 @@ def test_an_expanded_square_stays_equal_and_a_changed_one_does_not(
 @given(st.text(max_size=30) | st.text(alphabet=r"\fracsqt{}()[]^_+-=<>x12,|!&. ", max_size=20))
 def test_no_text_raises(text: str) -> None:
     assert isinstance(readable(text), bool)
+
+
+@pytest.mark.parametrize("tex", ["e$", "$x", "x+$1"])
+def test_a_dollar_that_delimits_nothing_is_no_formula(tex: str) -> None:
+    assert not readable(tex)

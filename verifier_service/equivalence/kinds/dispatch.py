@@ -200,7 +200,10 @@ def _are_real_sets(gold: Node, answer: Node) -> bool:
         return True
     if not looks_like_real_set(answer):
         return False
-    return may_be_interval(gold) or (isinstance(gold, Seq) and gold.is_set)
+    if not isinstance(gold, Seq):
+        return False
+    listed = gold.is_bare and all(may_be_interval(arg) for arg in gold.args)
+    return may_be_interval(gold) or gold.is_set or listed
 
 
 def _real_sets(gold: Node, answer: Node, frame: Frame) -> Decision:
