@@ -14,7 +14,7 @@ export MATH_DATA_DIR ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo train-demo test check serve bench format lock trainer integrations vllm containers clean
+.PHONY: help demo train-demo test check serve bench format sbom audit lock trainer integrations vllm containers clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,16 @@ containers: $(VENV)/.dev ## Build and run the image and the newcomer's clone (ne
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+sbom: $(VENV)-supply/.done ## Write build/sbom.json: what the service is made of (CycloneDX)
+	@mkdir -p build
+	@$(VENV)-supply/bin/cyclonedx-py requirements requirements/server.lock --pyproject pyproject.toml \
+	  --output-reproducible --of JSON --output-file build/sbom.json
+	@echo "build/sbom.json"
+
+audit: $(VENV)-supply/.done ## Ask the package index for advisories about every pinned version (needs pypi.org)
+	@for lock in server trainer; do echo "== requirements/$$lock.lock"; $(VENV)-supply/bin/pip-audit \
+	  --strict --disable-pip --no-deps --timeout 20 --requirement requirements/$$lock.lock; done
 
 lock: ## Resolve the dependencies anew and write requirements/*.lock
 	tools/lock.sh
@@ -114,4 +124,10 @@ $(VENV)/.vllm: requirements/vllm.lock trainer/pyproject.toml pyproject.toml | $(
 	@$(PIP) install torch==2.13.0
 	@$(PIP) install --no-deps -r requirements/vllm.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable . --editable ./trainer
+	@touch $@
+
+# An environment of their own: nothing of it is part of the service.
+$(VENV)-supply/.done: requirements/supply.lock
+	@$(PYTHON) -m venv $(VENV)-supply
+	@$(VENV)-supply/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/supply.lock
 	@touch $@

@@ -30,6 +30,9 @@ lock server ".[server,redis,otel]"
 lock dev ".[server,redis,otel,dev]"
 lock ray ".[server,ray]"
 
+# What looks at the others, in an environment of its own.
+lock supply "cyclonedx-bom>=7" "pip-audit>=2.10"
+
 # Torch comes first and alone, from wherever the machine has its build of it; then the rest can't move it.
 python3 -m venv "$work/trainer"
 "$work/trainer/bin/pip" install --quiet --disable-pip-version-check torch==2.13.0
