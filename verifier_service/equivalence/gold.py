@@ -106,7 +106,10 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
         return _as_whole(gold)
     text = answer_in(gold)
     prepared = _as_whole(yes_or_no(text) or text)
-    if prepared.problem and (conclusion := designated_value(prepared.text) or concluded(prepared.text)):
+    in_words = prepared.kind == "words" and any(map(str.isdigit, text))
+    if (prepared.problem or in_words) and (
+        conclusion := designated_value(prepared.text) or concluded(prepared.text)
+    ):
         found = _as_whole(conclusion)
         return prepared if found.problem else found
     return prepared
@@ -137,6 +140,8 @@ _remembered = lru_cache(maxsize=4096)(_prepare)
 
 
 def _readings(text: str, main: Reading) -> tuple[Reading, ...]:
+    if "=" in text and (value := designated_value(text)):
+        return (main, read(value))
     return (main, read(text, group_commas=False)) if main.grouped else (main,)
 
 

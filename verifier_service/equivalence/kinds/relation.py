@@ -90,10 +90,10 @@ def worked_out(node: Node) -> Node:
     """F(x) + C of "the integral of f = F(x) + C": what an equation says that it comes to."""
     if not isinstance(node, Rel) or not is_equation(node):
         return node
-    at = next((at for at, arg in enumerate(node.args) if not arg.traits & Trait.UNEVALUATED), 0)
-    if at == 0:
+    kept = tuple(arg for arg in node.args if not arg.traits & Trait.UNEVALUATED)
+    if not kept or kept[-1] is not node.args[-1] or "~" in node.ops:
         return node
-    return node.args[at] if at == len(node.args) - 1 else Rel(node.ops[at:], node.args[at:])
+    return kept[0] if len(kept) == 1 else Rel(("=",) * (len(kept) - 1), kept)
 
 
 def _names_the_rest(members: list[Node]) -> bool:
