@@ -108,7 +108,8 @@ def concluded(text: str) -> str:
     """The one value, or yes or no, that the sentences of a text come to; "" where there is none or more than one."""
     if len(text) > MAX_CHARS:
         return ""
-    text = without_outer_spaces(text.strip(" \t\r\n~"))
+    for _ in range(4):
+        text = without_outer_spaces(text.strip(" \t\r\n~"))
     told = _WORDS_LEAD.fullmatch(text) or _WORDS_FOLLOW.fullmatch(text)
     if told is not None:
         return told[told.lastindex or 0]

@@ -15,6 +15,8 @@ CONCLUSIONS = [
     ("Here $2+2=4$, so the boat takes $\\frac{8}{4}=2$ hours.", "2 \\text{ hours}"),
     ("The equation simplifies to $X=A+A$, so $X=(2,4)$.", "X=(2,4)"),
     ("It is the line given by the equation $x-2y=0$.", "x-2y=0"),
+    ("\\;\\, It is the line $x-2y=0$.\\;\\; ", "x-2y=0"),
+    ("The roots are $2$ and $3$.", "2 and 3"),
     ("The decryption key is $5$. Plaintext: \"Meet me\".", "\\text{Meet me}"),
     ("The best fit is $\\mathbf{p}=2 \\mathbf{u}=(4,6)$.", "(4,6)"),
     ("Therefore\n\n$$\n[T]_{B}=\\begin{pmatrix}1\\\\0\\end{pmatrix} .\n$$", "\\begin{pmatrix}1\\\\0\\end{pmatrix}"),
