@@ -2,11 +2,11 @@
 
     MATH_DATA_DIR=... python benchmarks/bench_overload.py --assert
 
-Ten times the rate that the service reaches at its peak is sent at it, whoever is still waiting; what is taken is
-judged in time and without a fault, the rest is refused. Service and load generator have a core each, so that the
-one does not take time from the other.
+Ten times as many senders as keep the service busy send as fast as it lets them; what is taken is judged in time and
+without a fault, the rest is refused. Service and load generator have a core each, so that the one does not take time
+from the other.
 
-    --parts overload poison    only one of them
+    --parts overload flood poison    only some of it
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Any
 import standing
 import trees
 
-TIMES, BATCH = 10, 64
+TIMES, BATCH, SENDERS = 10, 64, 8
 GOODPUT, MOST_WAIT_S, MOST_GROWTH = 0.9, 2.0, 0.5
 SLOWER, SLOWER_S = 2.0, 0.05
 Figures = dict[str, Any]
@@ -57,23 +57,28 @@ def most_memory(pid: int) -> Iterator[list[float]]:
 
 
 def overload(options: argparse.Namespace) -> Figures:
+    """Ten times as many senders as keep it busy, each of which waits as it is asked to where it is refused."""
+    return _beyond_peak(options, lambda most: ("--in-flight", TIMES * SENDERS))
+
+
+def flood(options: argparse.Namespace) -> Figures:
+    """Ten times the items of its peak by the clock, from senders that heed nothing. Told, not promised."""
+    return _beyond_peak(options, lambda most: ("--in-flight", 512, "--rate", TIMES * most / BATCH))
+
+
+def _beyond_peak(options: argparse.Namespace, sending: Callable[[float], tuple[str | float, ...]]) -> Figures:
     cores = sorted(os.sched_getaffinity(0))
     with standing.ours("--workers", "1") as server:
         for pid in trees.processes_below(server.pid):
             os.sched_setaffinity(pid, {cores[0]})
         os.sched_setaffinity(0, {cores[-1]})  # ours, and with it the generators'
         load(server.url, options, options.seed, "--calls", 16, "--seconds", options.peak_s / 4)
-        full = ("--calls", 32, "--seconds", options.peak_s, "--in-flight", 8)
+        full = ("--calls", 32, "--seconds", options.peak_s, "--in-flight", SENDERS)
         peak = load(server.url, options, options.seed + 1, *full)
         most = peak["ok"] / peak["wall_s"]
         with most_memory(server.pid) as memory:
-            found = load(
-                server.url,
-                options,
-                options.seed + 2,
-                *("--calls", 32, "--seconds", options.seconds),
-                *("--in-flight", 512, "--rate", TIMES * most / BATCH),
-            )
+            long = ("--calls", 32, "--seconds", options.seconds)
+            found = load(server.url, options, options.seed + 2, *long, *sending(most))
         os.sched_setaffinity(0, cores)
     sent = sum(found["statuses"].values())
     return {
@@ -119,7 +124,11 @@ def poison(options: argparse.Namespace) -> Figures:
     }
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {"overload": overload, "poison": poison}
+PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {
+    "overload": overload,
+    "flood": flood,
+    "poison": poison,
+}
 
 
 def broken(figures: dict[str, Figures]) -> list[str]:
@@ -146,6 +155,8 @@ def last_line(figures: dict[str, Figures]) -> str:
     if found := figures.get("overload"):
         told += [f"goodput={found['goodput']:.2f}", f"p99_s={found['p99_s']:.2f}"]
         told += [f"ours={found['goodput_per_s']:.0f}", f"peak={found['peak_per_s']:.0f}"]
+    if found := figures.get("flood"):
+        told += [f"flood_goodput={found['goodput']:.2f}", f"flood_p99_s={found['p99_s']:.2f}"]
     if found := figures.get("poison"):
         told += [f"p99_ms={found['p99_ms']:.0f}", f"p99_beside_poison_ms={found['p99_beside_ms']:.0f}"]
     return " ".join(told)

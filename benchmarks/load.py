@@ -133,8 +133,16 @@ class Outcome:
         self.unlike += right != same
 
 
+def retry_after(reply: Reply) -> float:
+    """Seconds, as the reply asks for; header names are in small letters."""
+    return float(reply.headers.split(b"retry-after:")[1].split(b"\r\n")[0])
+
+
 async def drive(urls: Sequence[str], asked: Iterator[Asked], in_flight: int, rate: float = 0.0) -> Outcome:
-    """Keeps that many calls open until the requests are used up; at a rate, at most that many."""
+    """Keeps that many calls open until the requests are used up; at a rate, at most that many.
+
+    Who is refused waits as he is asked to, save at a rate, which is kept whatever comes back.
+    """
     outcome = Outcome()
     numbers = count()
 
@@ -145,6 +153,8 @@ async def drive(urls: Sequence[str], asked: Iterator[Asked], in_flight: int, rat
             sent = time.monotonic()
             reply = await connection.post("/score", one.content)
             outcome.take(one, reply, sent, time.monotonic())
+            if reply.status == 503 and not rate:
+                await asyncio.sleep(retry_after(reply))
 
     async with connections(urls, in_flight) as opened:
         began, cpu = time.monotonic(), time.process_time()

@@ -71,7 +71,7 @@ class Admission:
 
 
 class Ticket:
-    """What one request takes up. `receive` and `admit` may raise ProblemError (503)."""
+    """What one request takes up. `receive`, `check` and `admit` may raise ProblemError (503)."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
@@ -94,6 +94,10 @@ class Ticket:
             # Under overload hundreds of bodies are on their way at once: the rest of one is not worth waiting for,
             # nor worth decoding, if there is no room for it by now.
             self._admission._check()
+
+    def check(self) -> None:
+        """Whether there is room still: not worth decoding otherwise."""
+        self._admission._check()
 
     def admit(self, items: int) -> None:
         """Its items are known now, and are about to be judged."""

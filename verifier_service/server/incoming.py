@@ -27,11 +27,14 @@ class Incoming:
         self._hung_up = False
 
     async def body(self) -> bytes:
-        """All of the body. Raises ProblemError where it is too large, too slow or no JSON."""
+        """All of the body, at a moment to decode it. Raises ProblemError where it is too large, too slow or no JSON."""
         settings = self.service.settings
-        return await read_body(
+        content = await read_body(
             self._request, settings.max_body_bytes, within_s=settings.receive_s, received=self._ticket.receive
         )
+        await self.service.turnstile.pass_through(len(content))
+        self._ticket.check()
+        return content
 
     async def admit(self, items: int) -> None:
         """Raises ProblemError where there is no room for these items now, or the key has used up its quota."""

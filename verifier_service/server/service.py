@@ -1,6 +1,6 @@
 """What the routes of one app share, and whether it can work now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
@@ -12,6 +12,7 @@ from verifier_service.server.limits import Limiter
 from verifier_service.server.metrics import Metrics
 from verifier_service.server.problems import ProblemError
 from verifier_service.server.settings import Settings
+from verifier_service.server.turnstile import Turnstile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Service:
     admission: Admission
     keyring: Keyring
     limiter: Limiter
+    turnstile: Turnstile = field(default_factory=Turnstile)
 
     @property
     def ready(self) -> bool:
