@@ -7,6 +7,7 @@ each with its losses and its first gradient written to FOLDER/NAME.pt. The start
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,6 +23,7 @@ from grpo_trainer.preparation import Parts, assemble
 from grpo_trainer.ranks import ALONE, Ranks, joined
 from grpo_trainer.rollout.engine import Answer, Group, Sampling, Weights
 from grpo_trainer.weights import whole
+from tests.trainer.fake_vllm import FakeVllm, fake_vllm
 from tests.trainer.runs import config_on, judged_by, odd_pays
 
 COMMON = [
@@ -55,6 +57,13 @@ SAMPLED = {
 }
 """Runs whose answers are drawn from the policy, by each process for itself."""
 
+SERVED = {
+    "fsdp-served": ["distributed.engine=fsdp", "steps=2"],
+    "fsdp-served-ahead": ["distributed.engine=fsdp", "steps=3", "rollout.staleness=1", "optimizer.lr=1e-2"],
+    "ddp-served-lora": ["distributed.engine=ddp", "steps=2", *LORA],
+}
+"""Runs whose answers are drawn by one server for all processes."""
+
 
 class Scripted:
     """An engine that answers each question in its own way, whoever asks and whenever."""
@@ -64,6 +73,13 @@ class Scripted:
     def sync(self, weights: Weights, version: int) -> None:
         self.last = {name: weight.clone() for name, weight in weights}
         self.version = version
+
+    def rest(self) -> None: ...
+
+    def numbers(self) -> dict[str, float]:
+        return {}
+
+    def close(self) -> None: ...
 
     def generate(
         self, prompts: Sequence[Sequence[int]], group_size: int, sampling: Sampling
@@ -94,8 +110,20 @@ def alone(words: Sequence[str]) -> list[str]:
 def sampled(config: TrainConfig, ranks: Ranks) -> dict[str, Any]:
     """The metrics of every step."""
     with judged_by(odd_pays, config) as judge:
-        train(assemble(config, judge, lambda text: None, ranks=ranks), Quiet())
+        parts = assemble(config, judge, lambda text: None, ranks=ranks)
+        with closing(parts.engine):
+            train(parts, Quiet())
     return {"rows": read_metrics(Path(config.output) / "metrics.jsonl")}
+
+
+def served(folder: Path, name: str, words: Sequence[str], ranks: Ranks) -> dict[str, Any]:
+    """The metrics of every step, and what each process has asked the server for."""
+    with fake_vllm() if ranks.first else nullcontext(FakeVllm()) as fake:
+        (url,) = {url for url in ranks.gathered(fake.url) if url}
+        places = ["rollout.engine=vllm-server", f"rollout.servers=['{url}']"]
+        found = sampled(config_in(folder, name, *places, *words), ranks)
+        ranks.wait()
+        return found | {"asked": fake.asked}
 
 
 def run(config: TrainConfig, ranks: Ranks = ALONE, *, resume: bool = False) -> dict[str, Any]:
@@ -103,7 +131,8 @@ def run(config: TrainConfig, ranks: Ranks = ALONE, *, resume: bool = False) -> d
     with judged_by(odd_pays, config) as judge:
         parts = assemble(config, judge, lambda text: None, resume=resume, ranks=ranks)
         engine = Scripted()
-        parts.engine = parts.sampler.engine = engine  # type: ignore[assignment]
+        engine.version = parts.state.step
+        parts.engine = parts.syncing.engine = parts.sampler.engine = engine
         gradients = first_gradient(parts)
         summary: Summary = train(parts, Quiet())
     rows = read_metrics(Path(config.output) / "metrics.jsonl")
@@ -163,6 +192,8 @@ def main(folder: Path) -> None:
         for name, words in SAMPLED.items():
             config = config_in(folder, name, *words, "batch.passes=5")
             keep(folder / f"{name}.pt", sampled(config, ranks), ranks)
+        for name, words in SERVED.items():
+            keep(folder / f"{name}.pt", served(folder, name, words, ranks), ranks)
 
 
 def keep(path: Path, found: dict[str, Any], ranks: Ranks) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("peft", reason="peft is not installed")
 
 from grpo_trainer.checkpoint import SHARDS  # noqa: E402
 from tests.trainer.runs import write_start  # noqa: E402
-from tests.trainer.spread import CASES, RESUMED, SAMPLED, alone, config_in, run  # noqa: E402
+from tests.trainer.spread import CASES, RESUMED, SAMPLED, SERVED, alone, config_in, run  # noqa: E402
 
 LIMIT_S = 300
 CLOSE = 1e-9
@@ -100,6 +100,23 @@ def test_each_process_samples_from_the_policy_that_it_trains(folder: Path, name:
     assert [row["policy/stepped"] for row in rows] == [1.0] * 5
     assert rows[0]["outcome/right"] + rows[0]["outcome/wrong"] == 16
     assert rows[0]["engine/logprob_gap"] < (0.05 if "half" in name else 1e-5)
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_servers_draw_for_every_process_and_get_their_weights_from_one(folder: Path, name: str) -> None:
+    found = of_two(folder, name)
+    rows = found["rows"]
+    assert rows[0]["policy/stepped"] == 1.0
+    assert [row["outcome/right"] + row["outcome/wrong"] for row in rows] == [16] * len(rows)
+    assert max(row["engine/probe_gap_max"] for row in rows) < 1e-4
+    ahead = "ahead" in name
+    assert [row["sampling/staleness"] for row in rows] == [0, *[int(ahead)] * (len(rows) - 1)]
+    # One transfer at the start and one for each round that follows; two processes examine the server.
+    transfers = found["asked"].count("/collective_rpc")
+    assert transfers == (2 if ahead else 1 + len(rows))
+    assert found["asked"].count("/v1/models") == 2
+    draws = found["asked"].count("/inference/v1/generate")
+    assert draws == 4 * len(rows) + 2 * 8 * transfers
 
 
 def test_each_process_stores_its_shards_alone(folder: Path) -> None:

@@ -27,7 +27,7 @@ class FakeLlm:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.llm_engine = self
+        self.llm_engine = self.engine_core = self
         self.version = "default"
         self.waiting: list[tuple[str, Any, Any]] = []
         self.aborted: list[str] = []
@@ -66,6 +66,9 @@ class FakeLlm:
 
     def abort_request(self, names: list[str]) -> None:
         self.aborted += names
+
+    def shutdown(self, timeout: float) -> None:
+        self.note("shutdown")
 
     def sleep(self, level: int) -> None:
         self.note(f"sleep {level}")
@@ -191,6 +194,22 @@ def test_a_round_that_nobody_takes_to_its_end_is_called_off(tmp_path: Path) -> N
     next(groups)
     groups.close()  # type: ignore[attr-defined]
     assert sorted(llm.aborted) == ["0", "1"]
+
+
+def test_closing_ends_the_engine_and_removes_the_weights_even_where_it_hangs(tmp_path: Path) -> None:
+    llm, over = FakeLlm(), threading.Event()
+    engine = engine_over(llm, tmp_path, "rollout.silence_s=0.2")
+    engine.sync(WEIGHTS, 1)
+    llm.before_step = lambda: over.wait()  # type: ignore[assignment]
+    with pytest.raises(RolloutError, match="did not finish"):
+        list(engine.generate([(5,)], 1, DRAWN))
+    engine.close()
+    assert "shutdown" not in llm.calls
+    assert list(tmp_path.iterdir()) == []
+    over.set()
+    other = engine_over(llm, tmp_path)
+    other.close()
+    assert llm.calls[-1] == "shutdown"
 
 
 def test_every_question_has_luck_of_its_own_and_nothing_alters_the_distribution() -> None:

@@ -37,6 +37,15 @@ def test_one_version_is_there_at_a_time_and_none_in_the_end(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_was_there_before_stays(tmp_path: Path) -> None:
+    (tmp_path / "ram").mkdir()
+    folder = WeightFolder(tmp_path / "ram" / "weights", torch.float32)
+    folder.write([("w", torch.ones(2))], 0)
+    folder.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["ram"]
+    assert list((tmp_path / "ram").iterdir()) == []
+
+
 def test_a_file_of_someone_else_stays(tmp_path: Path) -> None:
     folder = WeightFolder(tmp_path / "weights", torch.float32)
     folder.write([("w", torch.ones(2))], 0)

@@ -34,7 +34,7 @@ class OneThread:
         except TimeoutError:
             if future.done():
                 raise
-            self._stuck = f"vLLM did not finish within {seconds:g} s: {what}"
+            self._stuck = f"vLLM did not finish within {seconds:g} s: {what}. Go on with --resume"
             raise RolloutError(self._stuck) from None
 
     def _run(self) -> None:

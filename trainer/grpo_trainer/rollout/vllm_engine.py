@@ -6,6 +6,7 @@ name, and imported only where an engine is made.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,9 @@ from grpo_trainer.rollout.weight_folder import WeightFolder
 
 START_S = 1800.0
 """For loading, compiling and measuring the free memory."""
-ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+STOP_S = 10.0
+ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+"""Its warnings are many and meant for servers: of the tokenizer that is left out, of layers without weights."""
 CPU_ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 """Where the user says nothing else: a cache of 1 GiB, and threads on whatever cores are free."""
 
@@ -129,6 +132,10 @@ class VllmEngine:
         return {}
 
     def close(self) -> None:
+        core = self._vllm.llm.llm_engine.engine_core
+        # One that hangs can't be asked to end: it is killed with this process.
+        with suppress(RolloutError):
+            self._call(lambda: core.shutdown(timeout=STOP_S), 2 * STOP_S, "to end")
         self._folder.clear()
 
     def _call(self, work: Callable[[], Any], seconds: float, what: str) -> Any:

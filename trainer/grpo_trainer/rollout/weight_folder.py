@@ -26,6 +26,7 @@ class WeightFolder:
         self._dtype = dtype
         self._writes = writes
         self._part_bytes = part_bytes
+        self._made: list[Path] = []
 
     def write(self, weights: Iterable[tuple[str, Tensor]], version: int) -> Path:
         """The folder of this version, in the form of a checkpoint; those of other versions go."""
@@ -35,6 +36,7 @@ class WeightFolder:
                 pass
             return final
         shutil.rmtree(partial, ignore_errors=True)
+        self._made += [folder for folder in (self.root, self.root.parent) if not folder.exists()]
         partial.mkdir(parents=True)
         part: dict[str, Tensor] = {}
         count = 0
@@ -46,16 +48,19 @@ class WeightFolder:
                 part, count = {}, count + 1
         if part:
             save_file(part, partial / f"model-{count:05d}.safetensors")
-        self.clear()
+        self._drop()
         partial.rename(final)
         return final
 
     def clear(self) -> None:
-        """Removes all versions, and the folders that held nothing else."""
+        """Removes all versions, and the folders that were made for them and hold nothing else."""
         if not self._writes:
             return
-        for old in self.root.glob("version-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        for folder in (self.root, self.root.parent):
+        self._drop()
+        for folder in self._made:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+    def _drop(self) -> None:
+        for old in self.root.glob("version-*"):
+            shutil.rmtree(old, ignore_errors=True)
