@@ -14,6 +14,7 @@ from tests.verifier_service.faults.traffic import (
     READY_AGAIN_S,
     batch,
     client_of,
+    crowding,
     eventually,
     is_ready,
     nulls_of,
@@ -81,7 +82,7 @@ def is_used(client: httpx.Client) -> bool:
             client
         )
 
-    return eventually(another_batch_is_written, READY_AGAIN_S)
+    return eventually(another_batch_is_written, READY_AGAIN_S * crowding())
 
 
 def _metrics(client: httpx.Client) -> str:

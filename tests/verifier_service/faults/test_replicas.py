@@ -9,7 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.verifier_service.faults.traffic import READY_AGAIN_S, batch, client_of, eventually, inflight
+from tests.verifier_service.faults.traffic import (
+    READY_AGAIN_S,
+    batch,
+    client_of,
+    crowding,
+    eventually,
+    inflight,
+)
 from tests.verifier_service.server.processes import Served, served
 from verifier_service.client import Client
 from verifier_service.schema import ScoreResponse
@@ -50,7 +57,7 @@ class Rollouts:
     def go_on(self) -> bool:
         """Whether they still do, or are done with it because of a fault."""
         until = self.scored + 4 * SENDERS
-        return eventually(lambda: self.scored >= until or bool(self.faults), READY_AGAIN_S)
+        return eventually(lambda: self.scored >= until or bool(self.faults), READY_AGAIN_S * crowding())
 
     def end(self) -> None:
         self._over.set()

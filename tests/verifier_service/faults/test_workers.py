@@ -12,6 +12,7 @@ import pytest
 
 from tests.verifier_service.faults.traffic import (
     batch,
+    crowding,
     eventually,
     fork_server_of,
     nulls_of,
@@ -81,7 +82,7 @@ def test_a_fork_server_that_is_lost_under_load_costs_no_item(
     with traffic(client) as seen:
         before = fork_server_of(judge.process)
         signalled(before, number)
-        assert eventually(lambda: not Path(f"/proc/{before}").exists(), 5)
+        assert eventually(lambda: not Path(f"/proc/{before}").exists(), 5 * crowding())
         assert ready_again(client)
         assert fork_server_of(judge.process) != before
     assert not seen.nulls
@@ -99,9 +100,13 @@ def test_a_service_without_a_fork_server_is_not_ready(judge: Served, client: htt
 def test_poison_batches_at_once_do_not_touch_the_good_ones_beside_them(client: httpx.Client) -> None:
     """24 of them, each with an item that runs to its limit; their own good items are judged too."""
 
+    deadline_s = 4 * crowding()
+
     def send(number: int) -> dict[int, str]:
         tag = f"many{number}"
-        while (reply := post(client, batch(tag, 64, {number: ["spin"]}), deadline_s=4)).status_code == 503:
+        while (
+            reply := post(client, batch(tag, 64, {number: ["spin"]}), deadline_s=deadline_s)
+        ).status_code == 503:
             time.sleep(0.1)  # there is no room yet: nothing of it was judged
         return nulls_of(reply, tag, 64)
 
