@@ -152,12 +152,18 @@ def _summary(text: str) -> Summary:
 
 
 def _need_ray() -> None:
-    # Ray reports its use over the network unless it is told otherwise before it is imported.
+    # Both are read when Ray is imported: it reports its use over the network unless it is told otherwise.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not _loud():
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray.data  # noqa: F401
     except ImportError:  # Ray raises it too where the packages of its extra [data] are missing
         raise NEEDS_RAY from None
+
+
+def _loud() -> bool:
+    return logging.getLogger("verifier_service").isEnabledFor(logging.INFO)
 
 
 @contextmanager
@@ -167,7 +173,7 @@ def _cluster() -> Iterator[int]:
     import ray.data
 
     local = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-    loud = logging.getLogger("verifier_service").isEnabledFor(logging.INFO)
+    loud = _loud()
     ray.init(log_to_driver=loud, logging_level="INFO" if loud else "CRITICAL", **local)
     if not loud:
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
