@@ -22,7 +22,7 @@ from tests.trainer.runs import config_of, judged_by, odd_pays  # noqa: E402
 
 
 def served(folder: Path, fake: FakeVllm, *words: str) -> TrainConfig:
-    limits = ["rollout.silence_s=0.5", "rollout.outage_s=0.5"]
+    limits = ["rollout.silence_s=5", "rollout.outage_s=0.5"]
     return config_of(folder, "rollout.engine=vllm-server", f"rollout.servers=['{fake.url}']", *limits, *words)
 
 

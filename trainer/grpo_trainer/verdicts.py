@@ -6,7 +6,6 @@ group's baseline.
 """
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from grpo_trainer.background import Background
 from grpo_trainer.config import RewardConfig
 from grpo_trainer.loading import ConfigError
 from verifier_service.client import AsyncClient, RequestRefused, ServiceUnreachable, UnexpectedReply
@@ -98,10 +98,8 @@ class Judge:
         self._notify = notify
         self._clock = clock
         self._down_since: float | None = None
-        self._loop = asyncio.new_event_loop()
         self._gate = asyncio.Semaphore(config.in_flight)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="verdicts", daemon=True)
-        self._thread.start()
+        self._background = Background("verdicts")
 
     @property
     def url(self) -> str:
@@ -109,27 +107,23 @@ class Judge:
 
     def submit(self, items: Sequence[Item]) -> "Future[list[Verdict]]":
         """Asks for verdicts on a group, and returns at once. One verdict per item, in their order."""
-        return self._start(self._score(list(items)))
+        return self._background.start(self._score(list(items)))
 
     def check_golds(self, golds: Sequence[GoldQuery]) -> GoldsResponse:
         """Which golds can be judged; waits for the service as a run does."""
-        return self._start(self._patiently(lambda: self._client.check_golds(golds))).result()
+        return self._background.start(self._patiently(lambda: self._client.check_golds(golds))).result()
 
     def info(self) -> Info:
         """What the service is. Raises ServiceUnreachable at once: a run should not begin by waiting."""
-        return self._start(self._client.info()).result()
+        return self._background.start(self._client.info()).result()
 
     def expect(self, engine: str | None) -> None:
         """The engine that earlier steps of this run were judged by."""
         self.engine = engine
 
     def close(self) -> None:
-        if not self._loop.is_running():
-            return
-        self._start(self._end()).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """Nobody waits for what is still being asked."""
+        self._background.close(self._client.aclose)
 
     def __enter__(self) -> Self:
         return self
@@ -138,17 +132,6 @@ class Judge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    async def _end(self) -> None:
-        """Nobody waits for what is still being asked."""
-        pending = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        await self._client.aclose()
 
     async def _score(self, items: list[Item]) -> list[Verdict]:
         """Verdicts on a group; items that failed for a passing reason are asked again, a few times."""

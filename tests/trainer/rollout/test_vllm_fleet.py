@@ -22,7 +22,7 @@ from tests.trainer.tiny_models import tiny_model  # noqa: E402
 
 PROMPTS = [(2 + place, 3) for place in range(12)]
 DRAWN = Sampling(temperature=0.8, max_tokens=6, seed=3)
-SILENCE_S = 0.4
+SILENCE_S = 1.0
 
 
 def config_of(fakes: list[FakeVllm], *words: str) -> TrainConfig:

@@ -9,9 +9,9 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from grpo_trainer.background import Background
 from grpo_trainer.config import TrainConfig
 from grpo_trainer.ranks import ALONE, Ranks
-from grpo_trainer.rollout.background import Background
 from grpo_trainer.rollout.engine import Group, RolloutError, Sampling, Weights
 from grpo_trainer.rollout.vllm_server import ServerLost, VllmServer
 from grpo_trainer.rollout.weight_folder import WeightFolder
@@ -209,7 +209,7 @@ class VllmServers:
             for server in self._servers:
                 await server.close()
 
-        self._background.close(end())
+        self._background.close(end)
         self._folder.clear()
 
 

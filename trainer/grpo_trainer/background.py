@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -20,13 +20,12 @@ class Background:
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def close(self, last: Coroutine[Any, Any, None] | None = None) -> None:
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """last: run when all else has been called off."""
         if not self._loop.is_running():
             return
         self.start(_call_off()).result()
-        if last is not None:
-            self.start(last).result()
+        self.start(last()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
