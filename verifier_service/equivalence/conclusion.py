@@ -14,12 +14,14 @@ from .text import strip_wrappers, without_outer_spaces
 from .units import parse_unit
 
 MAX_CHARS = 6_000
+MAX_ANSWER_CHARS = 400
 
 # Formulas are masked by private characters, so that sentences and words can be told in what is left.
 _FIRST = 0xE000
 _MAX_FORMULAS = 400
 _FORMULA = re.compile(
-    r"\$\$(.{1,2000}?)\$\$|\$([^$]+)\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)", re.DOTALL
+    r"\$\$(.{1,2000}?)\$\$|\$([^$]+)\$|\\\[((?:(?!\\\[).){1,2000}?)\\\]|\\\(((?:(?!\\\().){1,2000}?)\\\)",
+    re.DOTALL,
 )
 _F = "[\ue000-\ue18f]"
 _SENTENCE_END = re.compile(rf"(?<=[.!?])\s+|\n\s*\n(?![a-z])|(?<={_F})\s+(?=[A-Z])")
@@ -52,7 +54,7 @@ _WORDS_LEAD = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORDS_FOLLOW = re.compile(
-    r"(?P<value>(?=[^$]*[=\d])[^$]{1,200}?)\s*(?:\\text\s*\{)?\s(?:is|are) (?:the|a|an)\s[A-Za-z ]{1,60}\}?\s*\.?"
+    r"(?P<value>(?=[^$]*[=\d])[^$]{1,200}?)\s{0,3}(?:\\text\s*\{)?\s(?:is|are) (?:the|a|an)\s[A-Za-z ]{1,60}\}?\s*\.?"
     r"|\$(?P<formula>[^$]+)\$ (?:is|are) (?:the|a|an)\s[A-Za-z ]{1,60}\.?",
     re.IGNORECASE,
 )
@@ -71,10 +73,16 @@ _WAVERS = re.compile(
     re.IGNORECASE,
 )
 _TAKES_BACK = {
-    "yes": re.compile(r"\b(?:no|false|not true)\s*(?:[.,;:!?]|$)", re.IGNORECASE),
+    "yes": re.compile(r"\b(?:no|false|not true)\s*(?:[.,;:!?]|$)|(?:\bnot|n't)\s*(?:[.!?]|$)", re.IGNORECASE),
     "no": re.compile(r"\b(?:yes|true)\s*(?:[.,;:!?]|$)", re.IGNORECASE),
 }
 _TAKES_BACK |= {"true": _TAKES_BACK["yes"], "false": _TAKES_BACK["no"]}
+_LEAD = re.compile(r"(?:so|thus|therefore|hence|finally)?\s*,?\s*", re.IGNORECASE)
+_UNSURE = re.compile(
+    r"\b(?:not|never|neither|nor|cannot|no|or|either|if|unless|except|but|false|wrong|incorrect|untrue|maybe|perhaps"
+    r"|possibly|could|may|might|would|should|rather|instead|otherwise|excluding|without)\b|n't\b",
+    re.IGNORECASE,
+)
 _LETTER_NAME = re.compile(
     r"\\?(?:(?:mathbf|vec|mathrm|overrightarrow|hat)\s*\{?\s*)?\\?[^\W\d_]+\s*\}?(?:\^\{\\prime\}|')*"
     r"(?:_(?:\w|\{[\w,\s]+\}))?(?:\([a-z](?:,\s*[a-z])*\))?\s*"
@@ -120,6 +128,37 @@ def concluded(text: str) -> str:
         return ""
     found = _sentences(text)
     return _conclusion(found) if found is not None else ""
+
+
+def stated(text: str) -> str:
+    """What an answer states in one sentence and nothing beside; "" where it says more, so that hedging gains nothing.
+
+    The area is $12$.                      12
+    The sum is $6$. The sum is $5$.        nothing
+    If it is even, the value is $5$.       nothing
+    """
+    if len(text) > MAX_ANSWER_CHARS:
+        return ""
+    value = concluded(text)
+    return value if value and not _UNSURE.search(text) and _is_one_statement(text) else ""
+
+
+def _is_one_statement(text: str) -> bool:
+    text = text.strip(" \t\r\n~")
+    if _QUOTED.search(text) is not None:
+        return sum(map(text.count, '"“”')) == 2 and ":" not in text[:-1].partition(":")[2]
+    if _WORDS_LEAD.fullmatch(text) or _WORDS_FOLLOW.fullmatch(text):
+        return len(_IS.findall(text)) == 1
+    found = _sentences(text)
+    if found is None or len(found.masked) != 1:
+        return False
+    sentence = found.masked[0]
+    match = _STATEMENT.search(sentence) or _DERIVED.search(sentence)
+    return (
+        match is not None
+        and _LEAD.fullmatch(sentence, 0, match.start()) is not None
+        and len(_IS.findall(sentence)) <= 1
+    )
 
 
 def yes_or_no(text: str) -> str:
@@ -219,7 +258,7 @@ def _joined_displays(masked: list[str]) -> list[str]:
     """A displayed formula ends the sentence that a verb or colon leads to it."""
     joined: list[str] = []
     for part in masked:
-        if joined and _LEADS_ON.search(joined[-1]):
+        if joined and _LEADS_ON.search(joined[-1][-12:]):
             joined[-1] = f"{joined[-1]} {part}"
         else:
             joined.append(part)

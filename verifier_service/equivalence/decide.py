@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import NoneType
 
-from .conclusion import concluded, yes_or_no
+from .conclusion import stated, yes_or_no
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
 from .designation import designated_value
 from .gold import INTEGER, PreparedGold, final_statement, prepare
@@ -154,7 +154,9 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
         if bare is not None:
             return _integers(gold, text, int(bare[bare.lastindex or 1]))
     answer = read(yes_or_no(text) or final_statement(text))
-    if answer.tree is None and " " in text and (conclusion := concluded(text)):
+    if gold.sentences and gold.sentences == answer.tokens:
+        return correct("text", "equal text")
+    if answer.tree is None and " " in text and (conclusion := stated(text)):
         answer = read(conclusion)
     if answer.is_blank:
         return no_answer("the box is blank")
@@ -213,8 +215,10 @@ def _same_words(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
 def _are_letters(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
     """Letters of the problem, not a word: ab is not AB. Nor is a gold without words one."""
     words = gold.words
-    if len(words) < 2 or gold.readings[0].tokens == answer.tokens:
-        return len(words) < 2
+    if len(words) < 2:
+        return words.isascii() or family(words) is None
+    if gold.readings[0].tokens == answer.tokens:
+        return False
     return facts.letters.issuperset(words) or (len(words) == 2 and family(words) is None and words.isascii())
 
 
@@ -355,12 +359,12 @@ def _is_echo(gold: PreparedGold, answer: Reading, facts: Facts) -> bool:
         return False
     if not facts.may_hold(answer.tokens):
         return False
-    if facts.has_formula(answer.tokens):
-        return True
-    if answer.tree is None:
-        return False
-    key = answer.tree.key  # brackets do not make a copy an answer
-    return all(key != tree.key for tree in gold.trees) and facts.has_formula_like(answer.tokens, answer.tree)
+    tree = answer.tree
+    if tree is not None and any(tree.key == wanted.key for wanted in gold.trees):
+        return False  # the gold's own formula, however it is spelled
+    return facts.has_formula(answer.tokens) or (
+        tree is not None and facts.has_formula_like(answer.tokens, tree)
+    )
 
 
 def _is_bare_number(tree: Node | None) -> bool:

@@ -15,6 +15,9 @@ _NAME = re.compile(
     rf"|{_WRAPPED}|m\s*(?=\\angle)|\\#)\s*"
 )
 _LABEL = re.compile(r"(?:\\text\w*\s*\{\s*)?[A-Z][A-Za-z ]{2,40}:\s*(?:\}\s*)?(?=\S)")
+_TAKEN_BACK = re.compile(
+    r"\b(?:not|wrong|false|incorrect|except|without|never|negative|minus)\b", re.IGNORECASE
+)
 _GROUP = re.compile(r"(?:\\left\s*)?[(\[{]")
 _OBJECT = re.compile(
     r"\s*(?:\\(?:angle|triangle|vec|mathbf|mathcal|overrightarrow|overline)\s*)?(?:\{[^{}=]{1,20}\}|[A-Za-z]{1,4})(?:_\w)?\s*"
@@ -32,11 +35,11 @@ def designated_value(text: str) -> str:
     text = text.strip(" $")
     label = _LABEL.match(text)
     if label is not None:
-        return text[label.end() :]
+        return "" if _TAKEN_BACK.search(label.group()) else text[label.end() :]
     if "=" not in text:
         return ""
     end = _end_of_head(text)
-    rest = text[end:].lstrip() if end else ""
+    rest = text[end:].lstrip() if end and not _TAKEN_BACK.search(text[:end]) else ""
     return rest[1:].strip() if rest.startswith("=") else ""
 
 

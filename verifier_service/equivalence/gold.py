@@ -1,7 +1,7 @@
 """The gold prepared once: where the answer stands in it, how it reads, whether it can be judged at all."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .conclusion import concluded, gives_one_of_many, yes_or_no
@@ -42,6 +42,7 @@ class PreparedGold:
     words: canonical words of a gold that is no formula.  option: the letter of a multiple-choice gold.
     integer: the value of a gold that is a bare integer of few digits.
     problem: why it cannot be judged, "" where it can.  needs_sympy: only the slow path can read it.
+    sentences: the tokens of the sentences that the answer was concluded from, () where it was given outright.
     """
 
     text: str
@@ -53,6 +54,7 @@ class PreparedGold:
     integer: int | None = None
     problem: str = ""
     needs_sympy: bool = False
+    sentences: tuple[str, ...] = ()
 
     @property
     def trees(self) -> tuple[Node, ...]:
@@ -111,7 +113,7 @@ def _prepare(gold: str, gold_from: str) -> PreparedGold:
         conclusion := designated_value(prepared.text) or concluded(prepared.text)
     ):
         found = _as_whole(conclusion)
-        return prepared if found.problem else found
+        return prepared if found.problem else replace(found, sentences=prepared.readings[0].tokens)
     return prepared
 
 

@@ -16,9 +16,13 @@ from .units import Unit, asks_percent, parse_unit, units_in_prompt
 MAX_PROMPT_CHARS = 20_000
 MAX_FORMULAS = 400
 
-_MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$]{1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL)
+_MATH = re.compile(
+    r"\$\$(.+?)\$\$|\$([^$]{1,2000})\$|\\\(((?:(?!\\\().){1,2000}?)\\\)|\\\[((?:(?!\\\[).){1,2000}?)\\\]",
+    re.DOTALL,
+)
 _PLAIN_FORMULA = re.compile(
     r"[A-Za-z0-9_.|(\[{\\+\-√][^\s,;:?!]*(?:\s*[-+*/=<>^≤≥×·÷∙]\s*[^\s,;:?!]+)+|\d[\d.,]*\s*[A-Za-z°%]+[²³\d^]*"
+    r"|√\s*[^\s,;:?!]+|\b(?:sqrt|log|ln|exp|sin|cos|tan)\s*\([^\s,;:?!]*|\d+!"
 )
 _SOLVE_FOR = re.compile(
     r"(?:solve|solved|solving)\b[^.?!]{0,200}?\bfor\s+\$?\\?([A-Za-z](?:_\w|_\{\w+\})?)\b"
@@ -62,7 +66,8 @@ _HOW_MANY = re.compile(r"\bhow many\s+(?:more\s+|other\s+)?([a-z]+)", re.IGNOREC
 _DIGITS = re.compile(r"[0-9]+")
 _MARKED_UP = re.compile(r"[\\&_]")
 _LETTERS = frozenset(ascii_letters) - {"x"}
-_BRACKETS = frozenset("()[]{}*")  # and the product sign, which brackets may stand for
+# Brackets, the product sign, which they may stand for, and the signs of division, which may be spelled otherwise.
+_SPELLING = frozenset("()[]{}*/") | {"frac", "over", "div"}
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
@@ -208,9 +213,9 @@ class Facts:
         return any(found == tokens for found, _ in self._formulas_with(tokens))
 
     def has_formula_like(self, tokens: tuple[str, ...], tree: Node) -> bool:
-        """Does the tree stand in the prompt but for brackets? Only formulas of the same other tokens are read."""
-        bare = _without_brackets(tokens)
-        alike = (text for found, text in self._formulas_with(tokens) if _without_brackets(found) == bare)
+        """Does the tree stand in the prompt in another spelling? Only formulas of the same other tokens are read."""
+        bare = _without_spelling(tokens)
+        alike = (text for found, text in self._formulas_with(tokens) if _without_spelling(found) == bare)
         trees = (read(text).tree for text in alike)
         return any(found is not None and found.key == tree.key for found in trees)
 
@@ -231,8 +236,8 @@ class Facts:
         return tuple(_Formula(piece) for text in texts[:MAX_FORMULAS] for piece in _pieces(text))
 
 
-def _without_brackets(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(token for token in tokens if token not in _BRACKETS)
+def _without_spelling(tokens: tuple[str, ...]) -> str:
+    return "".join(token for token in tokens if token not in _SPELLING)
 
 
 def _pieces(text: str) -> list[str]:

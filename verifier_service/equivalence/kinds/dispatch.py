@@ -29,7 +29,7 @@ from ..nodes import (
 from ..rewrite import both_signs, renamed
 from ..values import Undefined
 from .collection import bare_members, compare_collections, is_collection, named_values, spread
-from .families import same_families
+from .families import domains, same_families
 from .frame import Frame
 from .interval_set import NoRealSet, compare_real_sets, looks_like_real_set, may_be_interval
 from .matrix import compare_matrices, holds_matrix, named_matrices, unit_vector_form
@@ -46,6 +46,12 @@ def compare(gold: Node, answer: Node, frame: Frame) -> Decision:
         gold, answer = worked_out(gold), worked_out(answer)
         if answer.traits & Trait.UNEVALUATED and not gold.traits & Trait.UNEVALUATED:
             return incorrect("rule", "an operator is left unevaluated")
+    if frame.outermost and (gold.traits | answer.traits) & Trait.STRUCTURE:
+        ours, theirs = domains(gold), domains(answer)
+        if ours and theirs and ours != theirs:
+            return incorrect("rule", "the parameter runs through other numbers")
+        if (ours | theirs) - {"Z"}:
+            frame = frame.inside()  # no family of all integers
     try:
         decision = _by_kind(gold, answer, frame)
     except (Refused, Undefined, NoRealSet) as problem:

@@ -60,6 +60,11 @@ def same_families(gold: Node, answer: Node, frame: Frame) -> bool:
             return False
 
 
+def domains(node: Node) -> set[object]:
+    """The names of the sets that parameters are said to run through: k in Z, k in N."""
+    return {part.args[1].data() for part in node.args if is_membership(part)}
+
+
 def _may_be_families(node: Node) -> bool:
     return bool(INTEGERS & node.free) or any(map(is_residue, _members(node)))
 
@@ -109,11 +114,17 @@ def _family(value: Node, frame: Frame) -> Family:
     (letter,) = value.free
     if letter not in INTEGERS or not is_arbitrary(letter, frame):
         raise Refused("a letter of the problem")
-    at = [arb(Evaluator({letter: fmpq(k)}).real(value)) for k in (0, 1, 2, 5)]
-    step = at[1] - at[0]
-    if step.contains(0) or not (at[0] + 2 * step).overlaps(at[2]) or not (at[0] + 5 * step).overlaps(at[3]):
+    base, following = (_member_at(k, letter, value) for k in (0, 1))
+    step = following - base
+    if step.contains(0) or not all(
+        (base + k * step).overlaps(_member_at(k, letter, value)) for k in (2, 5, -7, 4_093)
+    ):
         raise Refused("not linear")
-    return Family(at[0], abs(step))
+    return Family(base, abs(step))
+
+
+def _member_at(k: int, letter: str, value: Node) -> arb:
+    return arb(Evaluator({letter: fmpq(k)}).real(value))
 
 
 def _residue_class(member: Node, modulus: Node) -> Family:
