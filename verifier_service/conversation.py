@@ -21,8 +21,10 @@ from verifier_service.schema import (
     GoldsResponse,
     Info,
     Item,
+    ItemError,
     Problem,
     ProfileSpec,
+    Result,
     RulesPatch,
     ScoreResponse,
 )
@@ -86,6 +88,12 @@ class _Asked:
     timeout_s: float | None = None
     request_id: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.request_id is not None and not fits_a_header(self.request_id):
+            raise ValueError(
+                f"the request_id {self.request_id!r} fits into no header: it is ASCII, on one line"
+            )
+
     def call(self, part: list[str]) -> Call:
         content = f'{{{self.head}"{self.name}":[{",".join(part)}]}}'.encode("ascii")
         return Call("POST", self.path, content, self.timeout_s, self.request_id)
@@ -140,12 +148,15 @@ class Conversations:
     ) -> Conversation[list[_RepliesT]]:
         """Sends the list in as few requests as the limits allow; learns the limits where they are lower."""
         todo: list[list[str]] = list(self._split(encoded, len(asked.head)))
-        done: list[_RepliesT] = []
+        done: list[Any] = []  # of model, which alone knows the kind
         learnt = False
         while todo:
             part = todo.pop(0)
             reply = yield asked.call(part)
-            if reply.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE and not learnt and len(part) > 1:
+            too_large = reply.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+            if too_large and len(part) == 1 and model is ScoreResponse:
+                done.append((yield from self._of_an_item_too_large(asked, _problem(reply))))
+            elif too_large and len(part) > 1 and not learnt:
                 learnt = True
                 yield from self.asking()
                 rest = [one for later in [part, *todo] for one in later]
@@ -154,8 +165,17 @@ class Conversations:
                 done.append(_checked(_read(model, reply), len(part)))
         return done
 
+    def _of_an_item_too_large(self, asked: _Asked, refusal: Problem) -> Conversation[ScoreResponse]:
+        """What the service would say of an item that fits into no request: an empty one tells who judges."""
+        reply = _checked(_read(ScoreResponse, (yield asked.call([]))), 0)
+        error = ItemError(
+            code="invalid_item", message=f"it fits into no request: {refusal.detail}", retryable=False
+        )
+        result = Result(index=0, status="error", reward=None, verdict=None, error=error)
+        return reply.model_copy(update={"results": [result], "rewards": [None], "errors": 1})
+
     def _split(self, encoded: list[str], head: int, share: int | None = None) -> Iterator[list[str]]:
-        """Runs of items that fit into one request; one that fits nowhere goes alone and is refused there."""
+        """Runs of items that fit into one request; one that fits nowhere goes alone."""
         if not encoded:
             return iter([[]])
         room = self._bytes - head - ENVELOPE_BYTES
@@ -167,6 +187,10 @@ class Conversations:
                 cuts.append(place)
                 size = len(one) + 1
         return (encoded[start:end] for start, end in pairwise([*cuts, len(encoded)]))
+
+
+def fits_a_header(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def envelope_of(
@@ -217,7 +241,8 @@ def _read(model: type[_ModelT], reply: httpx.Response) -> _ModelT:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        words = f"{reply.request.url} did not reply as this service does: {where} {first['msg']}"
+        url = reply.request.url.copy_with(userinfo=b"")
+        words = f"{url} did not reply as this service does: {where} {first['msg']}"
         raise UnexpectedReply(words) from None
 
 

@@ -274,12 +274,23 @@ def test_a_batch_of_too_many_bytes_is_split() -> None:
     assert service.sizes == [5, 2, 2, 1]
 
 
-def test_one_item_that_fits_nowhere_is_refused() -> None:
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_item_that_fits_into_no_request_costs_itself_alone(place: int) -> None:
+    items = [{"completion": "5", "gold": "5"}] * 2
+    items.insert(place, {"completion": "x" * 2000})
+    response = Client(URL, transport=FakeService(max_body_bytes=1000)).score(items)
+    assert [result.index for result in response.results] == [0, 1, 2]
+    assert response.rewards == [None if at == place else 1.0 for at in range(3)]
+    assert (response.errors, response.engine) == (1, "e1")
+    error = response.results[place].error
+    assert error is not None
+    assert (error.code, error.message) == ("invalid_item", "it fits into no request: split it")
+
+
+def test_what_is_beside_the_items_may_be_too_large_too() -> None:
     client = Client(URL, transport=FakeService(max_body_bytes=1000))
     with pytest.raises(RequestRefused, match="413 too large: split it"):
-        client.score([{"completion": "x" * 2000}])
-    with pytest.raises(RequestRefused):
-        client.score([{"completion": "x" * 2000}, {"completion": "x"}])
+        client.score([{"completion": "5"}], profile="x" * 2000)
 
 
 def test_parts_that_were_judged_differently_are_not_joined() -> None:
@@ -420,6 +431,38 @@ def test_no_reply_is_told_with_the_address(error: httpx.TransportError) -> None:
         answering(error).score([])
     assert caught.value.__cause__ is error
     assert isinstance(caught.value, ServiceError)
+
+
+@pytest.mark.parametrize(
+    "reply", [httpx.ConnectError("refused"), httpx.Response(200, json={}), httpx.Response(502)]
+)
+def test_a_password_in_the_address_is_not_told(reply: httpx.Response | Exception) -> None:
+    requests = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    url = "http://me:secret@judge:8000"
+    client = Client(url, retries=0, transport=httpx.MockTransport(answer))
+    with pytest.raises(ServiceError) as caught:
+        client.score([])
+    assert requests[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
+    assert "secret" not in f"{caught.value} {client.url}"
+    with pytest.raises(ValueError, match="judge:port") as said:
+        Client(f"{url},http://me:secret@judge:port")
+    assert "secret" not in str(said.value)
+
+
+@pytest.mark.parametrize("text", ["naïve", "two\nlines"])
+def test_what_no_header_takes_is_said_at_once(text: str, client: Client) -> None:
+    with pytest.raises(ValueError, match="request_id"):
+        client.score([], request_id=text)
+    with pytest.raises(ValueError, match="VERIFIER_API_KEY") as caught:
+        Client(URL, api_key=text)
+    assert text not in str(caught.value)
 
 
 def test_where_nobody_listens_nothing_is_reached() -> None:

@@ -291,23 +291,36 @@ def item_of(completion: Any, gold: Any, prompt: Any = None, **more: Any) -> dict
 
 
 def plain_text(text: Any) -> Any:
-    """Chat messages without pictures and calls of tools, which are no part of an answer; a text as it is."""
+    """Chat messages without pictures and calls of tools, which are no part of an answer; a text as it is.
+
+    Raises TypeError for what is neither: of token ids there would be no answer, and a wrong one is no better.
+    """
     if text is None or isinstance(text, str):
         return text
-    return [_plain_message(message) for message in text]
+    return [_plain_message(message) for message in ([text] if isinstance(text, Mapping) else text)]
 
 
 def _plain_message(message: Any) -> dict[str, Any]:
-    fields: Mapping[str, Any] = message if isinstance(message, Mapping) else vars(message)
-    content = fields.get("content")
-    reasoning = fields.get("reasoning_content") or fields.get("reasoning")
+    role, content = _field(message, "role"), _field(message, "content")
+    if role is None:
+        raise TypeError(f"neither a text nor a chat message with a role: {type(message).__name__}")
+    reasoning = _field(message, "reasoning_content") or _field(message, "reasoning")
     if content is not None and not isinstance(content, str):
-        parts = [part for part in content if isinstance(part, Mapping)]
-        content = [part for part in parts if isinstance(part.get("text"), str)]
-        thoughts = [part["thinking"] for part in parts if isinstance(part.get("thinking"), str)]
-        reasoning = reasoning or ("".join(thoughts) if thoughts else None)
-    found = {"role": str(fields.get("role")), "content": content}
+        parts = [{"text": part} if isinstance(part, str) else part for part in content]
+        reasoning = reasoning or "".join(text for _, text in _texts(parts, "thinking")) or None
+        content = [{"type": str(kind or "text"), "text": text} for kind, text in _texts(parts, "text")]
+    found = {"role": str(getattr(role, "value", role)), "content": content}
     return found if reasoning is None else {**found, "reasoning_content": reasoning}
+
+
+def _field(of: Any, name: str) -> Any:
+    """Of a mapping, or of the classes of messages and parts that chat APIs have."""
+    return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
+
+
+def _texts(parts: Sequence[Any], name: str) -> list[tuple[Any, str]]:
+    """Kind and text of the parts that have a text of this name."""
+    return [(_field(part, "type"), text) for part in parts if isinstance(text := _field(part, name), str)]
 
 
 def _is_finite(value: object) -> bool:

@@ -1,6 +1,7 @@
 """Addresses of services, from an argument or the environment."""
 
 import os
+import re
 from dataclasses import dataclass
 
 import httpx
@@ -15,6 +16,11 @@ class Address:
 
     base: str
     query: str = ""
+
+    @property
+    def shown(self) -> str:
+        """For messages and logs: without the user and the password that may stand in it."""
+        return without_password(self.base)
 
     def url_of(self, path: str) -> str:
         return f"{self.base}{path}?{self.query}" if self.query and path == "/score" else self.base + path
@@ -39,6 +45,10 @@ def given(url: str | None) -> str:
     return found
 
 
+def without_password(text: str) -> str:
+    return re.sub("//.*@", "//", text)
+
+
 def address(text: str) -> Address:
     found, _, query = text.strip().partition("?")
     if "://" not in found:
@@ -50,10 +60,11 @@ def address(text: str) -> Address:
 
 def _check(base: str) -> None:
     """Raises ValueError where no request could go there: better now than at every call."""
+    shown = without_password(base)
     try:
         read = httpx.URL(base)
     except httpx.InvalidURL as fault:
-        raise ValueError(f"{base!r} is no address of a service: {fault}") from None
+        raise ValueError(f"{shown!r} is no address of a service: {fault}") from None
     known = read.scheme in ("http", "https") and read.host and (read.port or 1) <= LAST_PORT
     if not known or len(base.split()) != 1:
-        raise ValueError(f"{base!r} is no address of a service, such as http://HOST:8000")
+        raise ValueError(f"{shown!r} is no address of a service, such as http://HOST:8000")

@@ -11,7 +11,7 @@ import httpx
 from verifier_service.client.addresses import KEY_VARIABLE, addresses
 from verifier_service.client.courier import Courier, Patience, Sending
 from verifier_service.client.servers import Servers
-from verifier_service.conversation import Conversations
+from verifier_service.conversation import Conversations, fits_a_header
 
 CONNECT_S = 5.0
 # Shorter than the service keeps an idle connection, so that the two never meet over a dead one.
@@ -41,10 +41,15 @@ class Core:
         transport: Any,
     ) -> None:
         self.addresses = addresses(url)
-        self.url = ",".join(address.base for address in self.addresses)
+        # For messages: a password that an address holds is not in it.
+        self.url = ",".join(address.shown for address in self.addresses)
         self.patience = Patience(timeout_s, retries, total_s)
         # Keys are often read from files, and end with a line break then, which no header takes.
         self._key = (api_key if api_key is not None else os.environ.get(KEY_VARIABLE, "")).strip()
+        if not fits_a_header(self._key):
+            raise ValueError(
+                f"the key ({KEY_VARIABLE}) holds marks that no header takes: it is ASCII, on one line"
+            )
         self._trust_env = trust_env
         self._transport = transport
         self._conversations = Conversations()

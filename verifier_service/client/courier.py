@@ -149,7 +149,9 @@ class Courier:
                 self.servers.failed(server)
             words = str(error) or type(error).__name__
             several = len(self.servers.all) > 1 and isinstance(error, httpx.TimeoutException)
-            return _Try(error=error, words=words, worth_another=several or _gone(error), server=server)
+            return _Try(
+                error=error, words=words, worth_another=several or isinstance(error, GONE), server=server
+            )
         assert reply is not None
         again_s = retry_after(reply)
         self.servers.answered(server, reply.status_code, again_s)
@@ -173,12 +175,7 @@ class Courier:
 
     def _unreachable(self, last: _Try) -> ServiceUnreachable:
         known = self.servers.all
-        url = (
-            ", ".join(one.address.base for one in known) if last.server is None else last.server.address.base
-        )
+        asked = known if last.server is None else (last.server,)
+        url = ", ".join(server.address.shown for server in asked)
         words = last.words or (f"status {last.reply.status_code}" if last.reply is not None else "")
         return ServiceUnreachable(f"no reply from {url}: {words}")
-
-
-def _gone(error: Exception) -> bool:
-    return isinstance(error, GONE)

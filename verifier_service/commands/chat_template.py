@@ -46,7 +46,7 @@ def generation_prompt(template: str) -> str:
     values: dict[str, Any] = {"messages": MESSAGES, "add_generation_prompt": True}
     try:
         return environment.from_string(template).render(**values, bos_token="", eos_token="", tools=None)
-    except (TemplateError, TypeError, ValueError) as fault:
+    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as fault:
         raise CommandError(f"the chat template cannot be rendered: {fault}") from None
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 import verifier_service
 from verifier_service.client import Client, RequestRefused, ServiceError, ServiceUnreachable
 from verifier_service.client.addresses import Address, addresses
+from verifier_service.client.servers import FULL_STATUSES
 from verifier_service.commands.chat_template import generation_prompt, read_template
 from verifier_service.commands.console import UNREACHABLE, CommandError, printable
 from verifier_service.schema import Info, Result
@@ -65,7 +66,7 @@ def examine(url: str, plan: Plan) -> Iterator[Finding]:
         return
     engines = set()
     for server in servers:
-        yield Finding("server", "fine", server.base)
+        yield Finding("server", "fine", server.shown)
         try:
             engines.add((yield from _server(server, plan)))
         except CommandError as fault:
@@ -77,7 +78,11 @@ def examine(url: str, plan: Plan) -> Iterator[Finding]:
 
 def _server(server: Address, plan: Plan) -> Generator[Finding, None, str | None]:
     """The findings of one server, and its engine. Raises CommandError (code 3) where it does not answer."""
-    with Client(server.url_of("/score"), retries=0, timeout_s=PATIENCE_S) as client:
+    try:
+        made = Client(server.url_of("/score"), retries=0, timeout_s=PATIENCE_S)
+    except ValueError as fault:
+        raise CommandError(str(fault)) from None
+    with made as client:
         try:
             info = client.info()
         except ServiceUnreachable as fault:
@@ -120,6 +125,8 @@ def _refused(fault: RequestRefused) -> Finding:
     if fault.status == httpx.codes.UNAUTHORIZED:
         hint = "The key in VERIFIER_API_KEY is a wrong one." if os.environ.get("VERIFIER_API_KEY") else ""
         return Finding("key", "fault", str(fault), hint or "Set VERIFIER_API_KEY.")
+    if fault.status in FULL_STATUSES:
+        return Finding("service", "fault", str(fault), "It is full, starting or stopping: try again soon.")
     return Finding("service", "fault", str(fault), "Is this the base URL of the service?")
 
 

@@ -192,7 +192,7 @@ def _gym_answer(response: Any) -> dict[str, Any]:
     texts = {"message": "", "reasoning": ""}
     for entry in output:
         kind = entry.get("type") if isinstance(entry, dict) else None
-        if kind in texts:
+        if isinstance(kind, str) and kind in texts:
             texts[kind] += "".join(map(_text, _parts(entry)))
     message = {"role": "assistant", "content": texts["message"]}
     return {**message, "reasoning_content": texts["reasoning"]} if texts["reasoning"] else message

@@ -9,9 +9,10 @@ import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from tests.verifier_service.adapters.calls import Trace
 from tests.verifier_service.adapters.conftest import record
@@ -333,6 +334,39 @@ def test_tinker_with_a_message_in_parts() -> None:
     assert item["completion"] == [
         {"role": "assistant", "content": parts[1:], "reasoning_content": "84 / 1.5"}
     ]
+
+
+class Said(BaseModel, extra="allow"):
+    """As the chat APIs' own classes: fields they do not know are no part of their __dict__."""
+
+    role: Literal["assistant"] = "assistant"
+    content: Any
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        {"role": "assistant", "content": "5"},
+        [{"role": "assistant", "content": ["5"]}],
+        [Said(content="5")],
+        [Said(content=[SimpleNamespace(type="text", text="5"), {"type": "image_url"}])],
+    ],
+)
+def test_a_message_may_have_any_of_its_usual_shapes(completion: Any) -> None:
+    [message] = item_of(completion, "5")["completion"]
+    assert message["role"] == "assistant"
+    assert message["content"] in ("5", [{"type": "text", "text": "5"}])
+
+
+def test_the_thinking_of_a_message_that_is_an_object_is_kept() -> None:
+    said = Said(content="5", reasoning_content="2 + 3")
+    assert item_of([said], "5")["completion"][0]["reasoning_content"] == "2 + 3"
+
+
+@pytest.mark.parametrize("completion", [[1, 2], ["5"], [{"content": "5"}], [[]], 5, b"5"])
+def test_what_is_no_text_and_no_message_is_no_wrong_answer(completion: Any) -> None:
+    with pytest.raises(TypeError):
+        item_of(completion, "5")
 
 
 def test_torchforge_is_a_plain_function_of_three_texts() -> None:

@@ -106,6 +106,21 @@ def test_a_profile_in_the_address_is_the_one_that_is_examined(service: Served, t
     findings(f"{service.url}/score?profile=accuracy", "--template", path, "--profile", "r1-zero", code=1)
 
 
+def test_a_key_that_no_header_takes_is_said(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERIFIER_API_KEY", "schlüssel")
+    result = run("doctor", service.url)
+    assert result.exit_code == 2
+    assert "VERIFIER_API_KEY" in result.stderr
+    assert "schlüssel" not in result.output
+
+
+def test_a_password_in_the_address_is_not_shown(service: Served) -> None:
+    for url in ("http://me:secret@127.0.0.1:1", f"{service.url},http://me:secret@127.0.0.1:1"):
+        result = run("doctor", url)
+        assert result.exit_code in (1, 3)
+        assert "secret" not in result.output
+
+
 def test_each_of_several_servers_is_examined(service: Served) -> None:
     result = run("doctor", f"{service.url},http://127.0.0.1:1", "--json", "-")
     assert result.exit_code == 1
@@ -137,6 +152,7 @@ def test_a_template_that_does_not_is_fine(service: Served, tmp_path: Path) -> No
     [
         ("{}", "holds no chat template"),
         ("[1", "is not a tokenizer_config"),
+        ('{"chat_template": "{{ 1 / 0 }}"}', "rendered"),
         ('{"chat_template": "{% if"}', "rendered"),
     ],
 )

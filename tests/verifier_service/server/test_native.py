@@ -78,6 +78,13 @@ def test_nemo_gym_with_thinking_and_parts(service: Served) -> None:
     assert replay(service, verify).json()["reward"] == 2.0
 
 
+@pytest.mark.parametrize("kind", [[], {}, 1, None])
+def test_nemo_gym_with_an_entry_of_no_kind(service: Served, kind: object) -> None:
+    verify = copy.deepcopy(record("nemo_gym")["requests"][1])
+    verify["json"]["response"]["output"].insert(0, {"type": kind})
+    assert replay(service, verify).json()["reward"] == 1.0
+
+
 def test_nemo_gym_is_told_of_a_failure_beside_the_zero(service: Served) -> None:
     recorded = record("nemo_gym")
     verify = copy.deepcopy(recorded["requests"][1])
