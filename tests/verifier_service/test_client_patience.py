@@ -108,7 +108,6 @@ def test_what_passes_is_tried_again_with_growing_pauses(
         refusing(500),
         refusing(401),
         refusing(422),
-        refusing(413),
     ],
 )
 def test_what_does_not_pass_is_not_tried_again(clock: Clock, failure: httpx.Response | Exception) -> None:
