@@ -97,6 +97,15 @@ class Node:
             stack.extend(node.args)
 
 
+_MAX_PLAIN_BITS = 10_000  # Python refuses to write whole numbers beyond 4,300 digits in decimal
+
+
+def terms(value: fmpq) -> tuple[object, object]:
+    """Numerator and denominator as a key that can be hashed, compared and written at any size."""
+    top, bottom = int(value.p), int(value.q)
+    return (top, bottom) if value.height_bits() < _MAX_PLAIN_BITS else (hex(top), hex(bottom))
+
+
 class Num(Node):
     """A written number. value: exact. decimals: digits after the point, None without a point.
     significant: significant digits as written."""
@@ -110,7 +119,7 @@ class Num(Node):
         self.significant = significant
 
     def data(self) -> object:
-        return (int(self.value.p), int(self.value.q))
+        return terms(self.value)
 
 
 class Based(Node):
@@ -210,7 +219,7 @@ class Repeating(Node):
         self.value = value
 
     def data(self) -> object:
-        return (int(self.value.p), int(self.value.q))
+        return terms(self.value)
 
 
 INTEGER_FUNCTIONS = frozenset({"factorial", "binom", "perm", "gcd", "lcm", "double_factorial", "mod"})

@@ -407,10 +407,10 @@ def _numerals(gold: Node, answer: Node, frame: Frame) -> Decision:
 
 def _written_digits(node: Node) -> str | None:
     if isinstance(node, Num) and node.decimals is None and node.value.q == 1 and node.value >= 0:
-        return str(int(node.value.p)) if node.value.height_bits() < 10_000 else None
+        return str(node.value.p)
     if isinstance(node, Mul):  # 2B: a digit and letters
         parts = [
-            str(int(a.value.p)) if isinstance(a, Num) else a.name if isinstance(a, (Sym, Const)) else "?"
+            str(a.value.p) if isinstance(a, Num) else a.name if isinstance(a, (Sym, Const)) else "?"
             for a in node.args
         ]
         return "".join(parts).lower()
