@@ -1,5 +1,6 @@
 """The command `grpo train`: what it prints, and how its failures are told."""
 
+import os
 from contextlib import AbstractContextManager, closing, nullcontext
 
 from rich.console import Console
@@ -107,5 +108,7 @@ def show(console: Console, config: TrainConfig, rehearsal: Rehearsal) -> None:
 
 
 def _tell(errors: Console, *lines: str) -> None:
+    rank = os.environ.get("RANK", "0")
+    speaker = "" if rank == "0" else f" of process {rank}"
     for line in lines:
-        errors.print(f"error: {line}", highlight=False, markup=False, soft_wrap=True)
+        errors.print(f"error{speaker}: {line}", highlight=False, markup=False, soft_wrap=True)
