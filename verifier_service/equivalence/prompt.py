@@ -21,8 +21,9 @@ _MATH = re.compile(
     re.DOTALL,
 )
 _PLAIN_FORMULA = re.compile(
-    r"[A-Za-z0-9_.|(\[{\\+\-√][^\s,;:?!]*(?:\s*[-+*/=<>^≤≥×·÷∙]\s*[^\s,;:?!]+)+|\d[\d.,]*\s*[A-Za-z°%]+[²³\d^]*"
-    r"|√\s*[^\s,;:?!]+|\b(?:sqrt|log|ln|exp|sin|cos|tan)\s*\([^\s,;:?!]*|\d+!"
+    r"(?<![A-Za-z0-9])[A-Za-z0-9_.|(\[{\\+\-√][^\s,;:?!]{0,60}(?:\s{0,9}[-+*/=<>^≤≥×·÷∙]\s*[^\s,;:?!]+)+"
+    r"|(?<![\d.,])\d[\d.,]*\s{0,9}[A-Za-z°%]+[²³\d^]*"
+    r"|√\s*[^\s,;:?!]+|\b(?:sqrt|log|ln|exp|sin|cos|tan)\s*\([^\s,;:?!]*|(?<!\d)\d{1,9}!"
 )
 _SOLVE_FOR = re.compile(
     r"(?:solve|solved|solving)\b[^.?!]{0,200}?\bfor\s+\$?\\?([A-Za-z](?:_\w|_\{\w+\})?)\b"

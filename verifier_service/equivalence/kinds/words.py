@@ -25,7 +25,7 @@ _DASHES = str.maketrans({"‐": "-", "‑": "-", "’": "'", "‘": "'", "´": "
 _OPENING = " \t\r\n\"'`“”«»„‘’「」『』"
 _ENDING = _OPENING + ".,;:。．，、；："
 _LETTERS = r"[^\W\d_]"
-_HYPHENED = re.compile(rf"({_LETTERS}+)-(?={_LETTERS})")
+_HYPHENED = re.compile(rf"(?<!{_LETTERS})({_LETTERS}+)-(?={_LETTERS})")
 
 
 def _is_word(token: str) -> bool:
