@@ -1,6 +1,7 @@
 """What every test may use, and the rule that a skip is a failure where services are required."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ REQUIRED = bool(os.environ.get("REQUIRE_SERVICES"))
 MAY_BE_MISSING = "MATH_DATA_DIR"
 
 _skipped: list[str] = []
+
+# A shell starts what runs in its background with Ctrl-C ignored, and what the tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,8 @@ class Compose:
 @contextmanager
 def running(project: Compose) -> Iterator[Compose]:
     """Build, start, wait until healthy; what a killed run left behind goes first."""
-    clean = ("down", "--volumes", "--remove-orphans", "--timeout", "5")
+    # Without its profile a service keeps its volumes.
+    clean = ("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "5")
     project(*clean)
     try:
         project("build")
