@@ -21,13 +21,13 @@ from verifier_service.equivalence import Context, decide
 from verifier_service.extraction import offered_answer
 from verifier_service.intake import judge_item
 from verifier_service.judge import score_item, warm_up
+from verifier_service.packing import packed, unpacked
 from verifier_service.rewards.profile import load_profiles
 from verifier_service.schema import Result, ScoreResponse
 from verifier_service.scoring import item_key
 from verifier_service.server.decoding import Decoder
 from verifier_service.transcript import split_completion
 
-CHUNK = 32
 InT = TypeVar("InT")
 OutT = TypeVar("OutT")
 
@@ -62,10 +62,9 @@ def main(seed: int, bodies: int, items: int, samples: int) -> None:
     batches = watch.each("decode and check", decoder.score, contents)
     wire: list[Any] = [item for batch in batches for item in batch.items]
     judged = watch.each("to the judge's form", lambda item: judge_item(item, with_info=False), wire)
-    watch.each("key", lambda item: item_key(item, chosen), judged)
-    chunks = [judged[at : at + CHUNK] for at in range(0, len(judged), CHUNK)]
-    sent = watch.each("pickle and unpickle", lambda chunk: pickle.loads(pickle.dumps(chunk, 5)), chunks)
-    arrived = [item for chunk in sent for item in chunk]
+    sent = watch.each("pack", packed, judged)
+    watch.each("key", lambda data: item_key(data, chosen), sent)
+    arrived: list[Any] = watch.each("unpack", unpacked, sent)
     split = watch.each("split", lambda item: split_completion(item.completion), arrived)
     offered = watch.each("extract", lambda transcript: offered_answer(transcript, profile.rules), split)
     pairs = list(zip(arrived, offered, strict=True))

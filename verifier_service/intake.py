@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from verifier_service.equivalence.decision import Gold
-from verifier_service.judge import JudgeItem
+from verifier_service.packing import JudgeItem
 from verifier_service.reading import item_info
 from verifier_service.rewards.language_names import language_code
 from verifier_service.schema import AllOf, AnyOf, GoldSpec, Item, Message, Text

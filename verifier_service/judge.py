@@ -19,6 +19,7 @@ from verifier_service.equivalence import (
 )
 from verifier_service.equivalence import explain as decision_steps
 from verifier_service.extraction import offered_answer
+from verifier_service.packing import JudgeItem, unpacked
 from verifier_service.rewards import (
     RewardFailed,
     Score,
@@ -40,24 +41,9 @@ LONGEST_REASON = 1_000
 TIMEOUT = "answer_timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeItem:
-    """An item as the judge takes it: plain, picklable, checked. `info` is for rewards of a user's own."""
-
-    completion: str | list[dict[str, Any]]
-    gold: Gold | None = None
-    prompt: str = ""
-    prefilled_think: bool = False
-    language: str | None = None
-    choices: tuple[str, ...] = ()
-    unit: str = ""
-    completion_tokens: int | None = None
-    max_tokens: int | None = None
-    truncated: bool | None = None
-    info: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(
+    slots=True
+)  # not frozen: one is made of every item in two processes, and that takes three times as long
 class Judgement:
     """What is said of an item.
 
@@ -85,8 +71,7 @@ def _pickle_by_fields(kind: type[Any]) -> None:
     copyreg.pickle(kind, lambda one: (kind, values(one)))
 
 
-for _kind in (Gold, JudgeItem, Judgement):
-    _pickle_by_fields(_kind)
+_pickle_by_fields(Judgement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +79,7 @@ class _Case:
     """An item taken apart: what the rewards look at."""
 
     item: JudgeItem
+    started_ns: int
     rules: Rules
     transcript: Transcript
     offered: Offered
@@ -115,9 +101,22 @@ def score_item(
     on_answer_timeout where only the slow path could have told. If only the slow path can read the gold, the
     judgement is `left_open`: ask for it again with gold_is_readable once a check of the gold has said so.
     """
-    started = time.process_time_ns()
-    judgement = _judged(item, profile, slow_path and not gold_is_readable, explain, gold_is_readable)
-    return replace(judgement, elapsed_ms=(time.process_time_ns() - started) / 1e6)
+    missing = _missing_input(item, profile)
+    if missing:
+        return _null("missing_input", missing)
+    slow_path = slow_path and not gold_is_readable
+    case = _taken_apart(item, profile.rules, slow_path)
+    if gold_is_readable and case.decision is not None and case.decision.reason == TIMEOUT:
+        case = replace(case, decision=_timeout(profile.rules))
+    try:
+        scores = {reward.name: _score(reward.name, case) for reward in profile.rewards}
+        combined = combine(scores, profile)
+    except RewardFailed as error:
+        return _null("internal", str(error))
+    judgement = _assembled(case, scores, combined)
+    if explain:
+        judgement.explanation = _explanation(case, scores, slow_path)
+    return judgement
 
 
 def check_gold_item(gold: Gold, prompt: str, rules: Rules) -> GoldCheck:
@@ -126,10 +125,11 @@ def check_gold_item(gold: Gold, prompt: str, rules: Rules) -> GoldCheck:
 
 
 def perform(kind: str, args: tuple[Any, ...], slow_path: bool) -> object:
-    """What the pool calls: "score" with (item, profile, explain), "gold" with (gold, prompt, rules)."""
+    """What the pool calls: "score" with (packed item, profile, explain), "gold" with (gold, prompt, rules)."""
     if kind == "gold":
         return check_gold_item(*args)
-    item, profile, explain, *rest = args
+    data, profile, explain, *rest = args
+    item = unpacked(data)
     return score_item(item, profile, slow_path=slow_path, explain=explain, gold_is_readable=any(rest))
 
 
@@ -165,24 +165,6 @@ _WARM_UP = (
 )
 
 
-def _judged(
-    item: JudgeItem, profile: Profile, slow_path: bool, explain: bool, gold_is_readable: bool
-) -> Judgement:
-    missing = _missing_input(item, profile)
-    if missing:
-        return _null("missing_input", missing)
-    case = _taken_apart(item, profile.rules, slow_path)
-    if gold_is_readable and case.decision is not None and case.decision.reason == TIMEOUT:
-        case = replace(case, decision=_timeout(profile.rules))
-    try:
-        scores = {reward.name: _score(reward.name, case) for reward in profile.rewards}
-        combined = combine(scores, profile)
-    except RewardFailed as error:
-        return _null("internal", str(error))
-    judgement = _assembled(case, scores, combined)
-    return replace(judgement, explanation=_explanation(case, scores, slow_path)) if explain else judgement
-
-
 def _missing_input(item: JudgeItem, profile: Profile) -> str:
     """What the profile needs and the item lacks, "" for nothing."""
     if profile.needs_gold and item.gold is None:
@@ -198,13 +180,14 @@ def _null(code: str, message: str) -> Judgement:
 
 
 def _taken_apart(item: JudgeItem, rules: Rules, slow_path: bool) -> _Case:
+    started_ns = time.process_time_ns()
     transcript = split_completion(item.completion, prefilled_think=item.prefilled_think)
     offered = offered_answer(transcript, rules)
     context = Context(item.prompt, item.choices, item.unit)
     decision = None
     if item.gold is not None:
         decision = decide(item.gold, offered, rules, context, slow_path=slow_path)
-    return _Case(item, rules, transcript, offered, context, decision)
+    return _Case(item, started_ns, rules, transcript, offered, context, decision)
 
 
 def _timeout(rules: Rules) -> Decision:
@@ -268,6 +251,7 @@ def _assembled(case: _Case, scores: Mapping[str, Score], combined: Combined) -> 
         warnings=tuple(map(_printable, warnings)),
         error_code=decision.code if decision is not None and failed else None,
         error_message=_printable(decision.reason)[:LONGEST_REASON] if decision is not None and failed else "",
+        elapsed_ms=(time.process_time_ns() - case.started_ns) / 1e6,
     )
 
 

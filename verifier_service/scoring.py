@@ -13,7 +13,8 @@ from verifier_service.engine import engine_fingerprint
 from verifier_service.equivalence import GoldCheck
 from verifier_service.flights import Flights, Landing
 from verifier_service.intake import gold_of, judge_item, question_of
-from verifier_service.judge import TIMEOUT, JudgeItem, Judgement, left_open
+from verifier_service.judge import TIMEOUT, Judgement, left_open
+from verifier_service.packing import Unpackable, packed, unpacked
 from verifier_service.reading import item_info, item_warnings
 from verifier_service.rewards.language_names import UnknownLanguage
 from verifier_service.rewards.profile import Profile, ProfileError, UnknownProfile
@@ -45,7 +46,7 @@ AT_A_TIME = 128
 class _Task:
     """What is to be judged once, for all the places of the batch where it stands."""
 
-    item: JudgeItem
+    item: bytes  # packed
     chosen: Chosen
     places: list[tuple[int, str]] = field(default_factory=list)  # with the name of the profile there
     judgement: Judgement | None = None
@@ -142,8 +143,8 @@ class Scorer:
                 continue
             try:
                 chosen = self._chooser.for_item(item, request, profile, rules)
-                batch.add(place, judge_item(item, with_info=chosen.has_own_rewards), chosen)
-            except (UnknownProfile, ProfileError, UnknownLanguage) as error:
+                batch.add(place, packed(judge_item(item, with_info=chosen.has_own_rewards)), chosen)
+            except (UnknownProfile, ProfileError, UnknownLanguage, Unpackable) as error:
                 batch.refuse(place, str(error), item.id)
         await self._judge(batch, deadline, explain)
         await asyncio.sleep(0)
@@ -195,7 +196,7 @@ class Scorer:
         found = await shared.get_many(list(unknown))
         for (key, task), judgement in zip(unknown.items(), found, strict=True):
             if judgement is not None and task.recalled(judgement):
-                self._cache.put(key, _packed(judgement))
+                self._cache.put(key, _frozen(judgement))
         return {key: task for key, task in unknown.items() if task.judgement is None}
 
     async def _fly(self, unknown: _Tasks, deadline: float | None) -> _Tasks:
@@ -249,7 +250,7 @@ class Scorer:
             for place, outcome in enumerate(outcomes)
             if isinstance(outcome, Done) and left_open(outcome.value)
         ]
-        items = [calls[place].args[0] for place in places]
+        items = [unpacked(calls[place].args[0]) for place in places]
         rules = [calls[place].args[1].rules for place in places]
         checks = [
             Call("gold", (item.gold, item.prompt, rule)) for item, rule in zip(items, rules, strict=True)
@@ -268,7 +269,7 @@ class Scorer:
         if judgement.error_code in NEVER_KEPT:
             return
         by_clock = TIMEOUT in (judgement.error_code, judgement.reason)
-        self._cache.put(key, _packed(judgement), ttl_s=TIMEOUT_TTL_S if by_clock else None)
+        self._cache.put(key, _frozen(judgement), ttl_s=TIMEOUT_TTL_S if by_clock else None)
         if self._shared is not None and not by_clock:
             self._shared.put(key, judgement)
 
@@ -291,7 +292,7 @@ class _Batch:
             error=_error("invalid_item", message),
         )
 
-    def add(self, place: int, item: JudgeItem, chosen: Chosen) -> None:
+    def add(self, place: int, item: bytes, chosen: Chosen) -> None:
         key = item_key(item, chosen)
         task = self.tasks.get(key)
         if task is None:
@@ -346,31 +347,14 @@ def _result(task: _Task, place: int, item: Item, profile: str | None, echo_info:
     )
 
 
-def item_key(item: JudgeItem, chosen: Chosen) -> bytes:
+def item_key(item: bytes, chosen: Chosen) -> bytes:
     """Equal for items that are judged alike: engine, profile and every field that bears on the reward."""
     digest = chosen.digest.copy()
-    text = item.completion if isinstance(item.completion, str) else repr(item.completion)
-    rest = (
-        item.gold and (item.gold.any_of, item.gold.all_of),
-        item.prompt,
-        item.prefilled_think,
-        item.language,
-        item.choices,
-        item.unit,
-        item.completion_tokens,
-        item.max_tokens,
-        item.truncated,
-        item.info,
-        type(item.completion).__name__,
-    )
-    # `repr` of plain values tells them apart; the length says where the first text ends.
-    digest.update(f"{len(text)} ".encode())
-    digest.update(text.encode("utf-8", "surrogatepass"))
-    digest.update(repr(rest).encode("utf-8", "surrogatepass"))
+    digest.update(item)
     return bytes(digest.digest())
 
 
-def _packed(judgement: Judgement) -> bytes:
+def _frozen(judgement: Judgement) -> bytes:
     return pickle.dumps(judgement, pickle.HIGHEST_PROTOCOL)
 
 

@@ -5,9 +5,10 @@ further one that is let through is a way to miss the layout unpunished.
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 OPENING = "<think>"
 CLOSING = "</think>"
@@ -21,11 +22,15 @@ _ZERO_WIDTH = re.compile(
 
 _ASCII = bytes(range(128))
 
-_END_OF_TURN = re.compile(
-    r"<(?:[|｜](?:im_end|endoftext|end_of_text|end|eot_id|eot|eom_id|eos|pad|return|end_of_turn|endofturn"
+_END_OF_TURN = (
+    r"(?:[|｜](?:im_end|endoftext|end_of_text|end|eot_id|eot|eom_id|eos|pad|return|end_of_turn|endofturn"
     r"|END_OF_TURN_TOKEN|finetune_right_pad_id|end_of_sentence|end▁of▁sentence|▁pad▁)[|｜]"
     r"|/s|end_of_turn|eos|pad)>"
 )
+# All that counts and begins with "<" is found in one pass.
+_TAG = re.compile("<(/?)think>")
+_TAG_OR_END_OF_TURN = re.compile(f"<(?:(/?)think>|{_END_OF_TURN})")
+_END_OF_TURN_TOKEN = re.compile(f"<{_END_OF_TURN}")
 
 # White space, and what is drawn as white space: control characters and filler letters.
 _BLANKS = (
@@ -33,6 +38,7 @@ _BLANKS = (
     + "\x7f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
     + ("".join(map(chr, range(0x2000, 0x200B))) + "\u115f\u1160\u2800\u3164\uffa0")
 )
+_VISIBLE = re.compile(f"[^{re.escape(_BLANKS)}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,21 @@ class Transcript:
     warnings: tuple[str, ...] = ()
 
 
+class _Tags(NamedTuple):
+    """Where the tags of thinking begin."""
+
+    opening: list[int]
+    closing: list[int]
+
+
+class _Readable(NamedTuple):
+    """A text without zero-width characters and end-of-turn tokens, its tags, and the warnings of that."""
+
+    text: str
+    tags: _Tags
+    warnings: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Split:
     """Spans and faults of one text."""
@@ -77,31 +98,35 @@ def split_completion(
     Never raises on any string; linear in its length.
     """
     if isinstance(completion, str):
-        text, warnings = _readable(completion)
-        return _transcript(text, _split(text, prefilled_think), warnings)
+        text, tags, warnings = _readable(completion)
+        return _transcript(text, _split(text, tags, prefilled_think), warnings)
     message = _last_of_assistant(completion)
     if message is None:
         return Transcript("", None, None, None, None, faults=("no_assistant_message",))
-    content, warnings = _readable(_content(message))
+    content, tags, warnings = _readable(_content(message))
     reasoning = message.get("reasoning_content")
     if not isinstance(reasoning, str) or is_blank(reasoning):
-        return _transcript(content, _split(content, prefilled_think), warnings)
-    thinking, more = _readable(reasoning)
-    split = _split_beside_reasoning(content, len(thinking))
+        return _transcript(content, _split(content, tags, prefilled_think), warnings)
+    thinking, _, more = _readable(reasoning)
+    split = _split_beside_reasoning(content, tags, len(thinking))
     return _transcript(thinking + content, split, tuple(dict.fromkeys(more + warnings)))
 
 
-def is_blank(text: str) -> bool:
-    """Whether nothing in the text is visible."""
-    return not text.strip(_BLANKS)
+def is_blank(text: str, start: int = 0, end: int = sys.maxsize) -> bool:
+    """Whether nothing in the text, or in this stretch of it, is visible."""
+    return _VISIBLE.search(text, start, end) is None
 
 
-def _readable(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text without zero-width characters and end-of-turn tokens, and the warnings of that."""
+def _readable(text: str) -> _Readable:
     warnings: tuple[str, ...] = ()
     if not text.isascii() and _ZERO_WIDTH.search(_beyond_ascii(text)):
         text, warnings = _ZERO_WIDTH.sub("", text), ("zero_width_removed",)
-    return _END_OF_TURN.sub("", text) if "<" in text else text, warnings
+    marks = list(_TAG_OR_END_OF_TURN.finditer(text))
+    if any(mark[1] is None for mark in marks):
+        text = _END_OF_TURN_TOKEN.sub("", text)
+        marks = list(_TAG.finditer(text))
+    tags = _Tags([mark.start() for mark in marks if not mark[1]], [mark.start() for mark in marks if mark[1]])
+    return _Readable(text, tags, warnings)
 
 
 def _beyond_ascii(text: str) -> str:
@@ -109,20 +134,21 @@ def _beyond_ascii(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
 
 
-def _split(text: str, prefilled: bool) -> _Split:
-    opening, last_closing = text.find(OPENING), text.rfind(CLOSING)
-    if last_closing < 0:
+def _split(text: str, tags: _Tags, prefilled: bool) -> _Split:
+    opening = tags.opening[0] if tags.opening else -1
+    if not tags.closing:
         if opening < 0 and not prefilled:
             return _Split(None, (0, len(text)), ("no_thinking", *_faults_of_response(text)))
         return _unclosed(text, opening, prefilled)
+    last_closing = tags.closing[-1]
     body, faults = _body(text, opening, last_closing, prefilled)
-    if OPENING in text[body:last_closing]:
+    if any(body <= place < last_closing for place in tags.opening):
         faults.append("repeated_opening_tag")
-    if text.find(CLOSING) != last_closing:
+    if len(tags.closing) > 1:
         faults.append("repeated_closing_tag")
-    if is_blank(text[body:last_closing]):
+    if is_blank(text, body, last_closing):
         faults.append("blank_thinking")
-    response, more = _response(text, last_closing + len(CLOSING))
+    response, more = _response(text, tags, last_closing + len(CLOSING))
     return _Split((body, last_closing), response, (*faults, *more))
 
 
@@ -130,7 +156,7 @@ def _body(text: str, opening: int, closing: int, prefilled: bool) -> tuple[int, 
     """Where the thinking begins, and the faults of how it does."""
     if opening < 0 or opening > closing:
         return 0, [] if prefilled else ["no_opening_tag"]
-    if is_blank(text[:opening]):
+    if is_blank(text, 0, opening):
         return opening + len(OPENING), []
     if prefilled:  # the tag in the prompt counts; the one found here is a second one, inside
         return 0, []
@@ -142,28 +168,28 @@ def _unclosed(text: str, opening: int, prefilled: bool) -> _Split:
     return _Split((body, len(text)), None, (*faults, "thinking_not_closed"))
 
 
-def _response(text: str, start: int) -> tuple[tuple[int, int], list[str]]:
+def _response(text: str, tags: _Tags, start: int) -> tuple[tuple[int, int], list[str]]:
     """The response begins at `start` and ends where thinking is opened again."""
-    reopened = text.find(OPENING, start)
-    end = len(text) if reopened < 0 else reopened
+    reopened = next((place for place in tags.opening if place >= start), None)
+    end = len(text) if reopened is None else reopened
     faults = _faults_of_response(text[start:end])
-    return (start, end), faults if reopened < 0 else [*faults, "thinking_after_response"]
+    return (start, end), faults if reopened is None else [*faults, "thinking_after_response"]
 
 
 def _faults_of_response(response: str) -> list[str]:
     return ["blank_response"] if is_blank(response) else []
 
 
-def _split_beside_reasoning(content: str, offset: int) -> _Split:
+def _split_beside_reasoning(content: str, tags: _Tags, offset: int) -> _Split:
     """The split of `reasoning + content`, where a server has taken the reasoning out already.
 
     The reasoning is a well-formed block; tags left in the content are then one block too many, but still
     part thinking from response. `offset` is the length of the reasoning.
     """
     thinking = (0, offset)
-    if OPENING not in content and CLOSING not in content:
+    if not (tags.opening or tags.closing):
         return _Split(thinking, (offset, offset + len(content)), tuple(_faults_of_response(content)))
-    inner = _split(content, prefilled=False)
+    inner = _split(content, tags, prefilled=False)
     faults = [fault for fault in inner.faults if fault != "no_opening_tag"]
     faults.insert(0, "tags_beside_reasoning")
     if inner.response is None:

@@ -18,6 +18,7 @@ from verifier_service.judge import (
     perform,
     score_item,
 )
+from verifier_service.packing import packed
 from verifier_service.rewards import RewardFailed, Score, plugins
 from verifier_service.rewards.profile import Profile, load_profiles, profile_from_spec
 from verifier_service.schema import ProfileSpec
@@ -233,7 +234,7 @@ def test_a_chat_is_judged_by_its_last_message() -> None:
 
 def test_the_pool_asks_for_scores_and_gold_checks() -> None:
     item = JudgeItem(r"\boxed{5}", FIVE)
-    scored = perform("score", (item, PROFILES["accuracy"], False), True)
+    scored = perform("score", (packed(item), PROFILES["accuracy"], False), True)
     assert isinstance(scored, Judgement)
     assert scored.reward == 1.0
     assert perform("gold", (FIVE, "", Rules()), True) == check_gold_item(FIVE, "", Rules())

@@ -9,7 +9,8 @@ import pytest
 
 from verifier_service.cache import Cache
 from verifier_service.equivalence import Gold, GoldCheck
-from verifier_service.judge import JudgeItem, Judgement
+from verifier_service.judge import Judgement
+from verifier_service.packing import JudgeItem, packed, unpacked
 from verifier_service.rewards.profile import Profile, UnknownProfile, load_profiles
 from verifier_service.schema import (
     GoldQuery,
@@ -60,8 +61,7 @@ class StubPool:
 
 def echoing(call: Call) -> Outcome:
     """A judgement that shows for which completion it was given."""
-    item: JudgeItem = call.args[0]
-    return Done(replace(RIGHT, extracted=str(item.completion)))
+    return Done(replace(RIGHT, extracted=str(unpacked(call.args[0]).completion)))
 
 
 class Bench:
@@ -156,8 +156,8 @@ def test_every_field_that_bears_on_a_reward_is_in_the_key() -> None:
     assert set(DIFFERING) == {field.name for field in fields(JudgeItem)}
     chosen = Bench().scorer._chooser.for_request("r1", None)
     plain = JudgeItem("c", Gold(any_of=("5",)))
-    keys = [item_key(replace(plain, **{name: value}), chosen) for name, value in DIFFERING.items()]
-    assert len({item_key(plain, chosen), *keys}) == len(DIFFERING) + 1
+    keys = [item_key(packed(replace(plain, **{name: value})), chosen) for name, value in DIFFERING.items()]
+    assert len({item_key(packed(plain), chosen), *keys}) == len(DIFFERING) + 1
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_every_field_that_bears_on_a_reward_is_in_the_key() -> None:
 )
 def test_neighbouring_fields_do_not_run_together_in_the_key(one: JudgeItem, other: JudgeItem) -> None:
     chosen = Bench().scorer._chooser.for_request(None, None)
-    assert item_key(one, chosen) != item_key(other, chosen)
+    assert item_key(packed(one), chosen) != item_key(packed(other), chosen)
 
 
 def test_another_profile_and_other_rules_are_other_judgements() -> None:
@@ -228,7 +228,7 @@ def test_an_answer_that_ran_out_the_clock_is_null_only_if_the_gold_is_to_blame(
     def answer(call: Call) -> Outcome:
         if call.kind == "gold":
             return Done(GoldCheck(readable, "expression", None, ""))
-        heavy = call.args[0].completion == "heavy"
+        heavy = unpacked(call.args[0]).completion == "heavy"
         return Done(wrong if call.args[3:] == (True,) else left_open if heavy else RIGHT)
 
     response = Bench(answer).score([item("a"), item("heavy"), item("b")])
@@ -387,7 +387,7 @@ def test_equal_items_of_requests_under_way_together_are_judged_once() -> None:
     bench = Bench()
     both = [item("a"), item("b")]
     replies = together(bench, both, [item("b"), item("c")], both)
-    assert sorted(str(call.args[0].completion) for call in bench.pool.asked) == ["a", "b", "c"]
+    assert sorted(str(unpacked(call.args[0]).completion) for call in bench.pool.asked) == ["a", "b", "c"]
     assert [[result.extracted for result in reply.results] for reply in replies] == [
         ["a", "b"],
         ["b", "c"],
@@ -472,7 +472,7 @@ def test_what_another_replica_has_judged_is_asked_for_once_a_batch() -> None:
     Bench(shared=shared).score([item("a"), item("b")])
     bench = Bench(shared=shared)
     response = bench.score([item("b"), item("c"), item("a")])
-    assert [call.args[0].completion for call in bench.pool.asked] == ["c"]
+    assert [unpacked(call.args[0]).completion for call in bench.pool.asked] == ["c"]
     assert [result.extracted for result in response.results] == ["b", "c", "a"]
     assert [result.cached for result in response.results] == [True, False, True]
     bench.score([item("a"), item("b"), item("c")])  # all in memory now

