@@ -46,10 +46,15 @@ class Admission:
         self._most_s = most_s
         self._backlog_s = backlog_s
 
-    def enter(self) -> "Ticket":
-        """A place inside, to be given back by leaving its context. Raises ProblemError (503)."""
+    def enter(self, reserved: int = 0) -> "Ticket":
+        """A place inside, to be given back by leaving its context. Raises ProblemError (503).
+
+        reserved: bytes to be held from now on, for a body that must not be refused while it comes.
+        """
         self._check()
-        return Ticket(self)
+        if reserved and self.stats.bytes and self.stats.bytes + reserved > self._most_bytes:
+            self._refuse_bytes()
+        return Ticket(self, reserved)
 
     def _check(self) -> None:
         if self.draining:
@@ -63,7 +68,10 @@ class Admission:
 
     def _check_bytes(self) -> None:
         if self.stats.bytes > self._most_bytes:
-            self._refuse(f"{self.stats.bytes} bytes of bodies are held", "queue_mb")
+            self._refuse_bytes()
+
+    def _refuse_bytes(self) -> None:
+        self._refuse(f"{self.stats.bytes} bytes of bodies are held", "queue_mb")
 
     def _refuse(self, what: str, setting: str, wait_s: float = RETRY_S) -> None:
         self.stats.overloaded += 1
@@ -73,8 +81,9 @@ class Admission:
 class Ticket:
     """What one request takes up. `receive`, `check` and `admit` may raise ProblemError (503)."""
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, reserved: int) -> None:
         self._admission = admission
+        self._reserved = reserved
         self._items = 0
         self._bytes = 0
 
@@ -85,6 +94,9 @@ class Ticket:
 
     def receive(self, size: int) -> None:
         """So many bytes more of its body have come."""
+        if self._reserved:
+            self._bytes += size
+            return
         # A request that is alone is never too large: the limit of a body is another one.
         alone = self._admission.stats.bytes == self._bytes
         self._bytes += size
@@ -107,6 +119,7 @@ class Ticket:
 
     def __enter__(self) -> Self:
         self._admission.stats.requests += 1
+        self._admission.stats.bytes += self._reserved
         return self
 
     def __exit__(
@@ -115,7 +128,7 @@ class Ticket:
         stats = self._admission.stats
         stats.requests -= 1
         stats.items -= self._items
-        stats.bytes -= self._bytes
+        stats.bytes -= self._reserved or self._bytes
 
 
 def _refusal(name: str, detail: str, wait_s: float = RETRY_S) -> ProblemError:

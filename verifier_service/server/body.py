@@ -8,6 +8,9 @@ from starlette.requests import Request
 from verifier_service.server.problems import ProblemError
 from verifier_service.server.settings import variable
 
+# Of a length: what has more is larger than any body anyway.
+_MOST_DIGITS = 19
+
 
 async def read_body(
     request: Request, limit: int, *, within_s: float, received: Callable[[int], None]
@@ -17,14 +20,19 @@ async def read_body(
     received: told the size of each piece as it comes; what it raises ends the request.
     """
     _check_media_type(request)
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
+    if (declared_size(request) or 0) > limit:
         raise _too_large(limit)
     try:
         async with asyncio.timeout(within_s):
             return await _joined(request, limit, received)
     except TimeoutError:
         raise _too_slow(within_s) from None
+
+
+def declared_size(request: Request) -> int | None:
+    """Bytes that the body is said to have, None where it is not said."""
+    text = request.headers.get("content-length", "")
+    return int(text[:_MOST_DIGITS]) if text.isascii() and text.isdigit() else None
 
 
 async def _joined(request: Request, limit: int, received: Callable[[int], None]) -> bytes:

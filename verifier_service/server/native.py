@@ -4,11 +4,8 @@
 what speaks to it (NeMo RL, verifiers, prime-rl), `/evaluate` for eval-protocol. Code execution is out of scope.
 """
 
-import asyncio
 import math
-import random
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter
@@ -27,7 +24,6 @@ router = APIRouter(include_in_schema=False)
 
 # OpenRLHF tries five times within seconds, and then its run ends: better that it waits here.
 WAIT_S = 120.0
-PAUSES_S = (0.05, 0.25)
 
 
 @router.post("/get_reward")
@@ -35,19 +31,14 @@ async def get_reward(request: Request) -> Response:
     """OpenRLHF. A number in every place: `?fallback=`, by default 0, where there is no verdict."""
     check_query(request, {"profile", "fallback"})
     fallback = _fallback(request, 0.0)
-    body = b""
-
-    async def answer(call: Incoming) -> Response:
-        nonlocal body
-        body = body or await call.body()
-        results = await _judged(call, _openrlhf_items(call.service.decoder.document(body)), request)
-        right = [float(result.verdict == "correct") for result in results]
-        failed = [float(result.reward is None) for result in results]
-        rewards = [fallback if result.reward is None else result.reward for result in results]
-        logs = {"correct": right, "verifier_error": failed}
-        return JSONResponse({"rewards": rewards, "scores": right, "extra_logs": logs if results else {}})
-
-    return await _when_there_is_room(request, answer)
+    async with incoming(request, patience_s=WAIT_S) as call:
+        sent = call.service.decoder.document(await call.body())
+        results = await _judged(call, _openrlhf_items(sent), request)
+    right = [float(result.verdict == "correct") for result in results]
+    failed = [float(result.reward is None) for result in results]
+    rewards = [fallback if result.reward is None else result.reward for result in results]
+    logs = {"correct": right, "verifier_error": failed}
+    return JSONResponse({"rewards": rewards, "scores": right, "extra_logs": logs if results else {}})
 
 
 @router.post("/compat/slime")
@@ -128,21 +119,6 @@ async def _judged(call: Incoming, items: Sequence[dict[str, Any]], request: Requ
     response = await call.judged(scored(call.service, Batch(read), request.query_params.get("profile")))
     call.scored(response)
     return response.results
-
-
-async def _when_there_is_room(
-    request: Request, answer: Callable[[Incoming], Awaitable[Response]]
-) -> Response:
-    """For a sender that takes being turned away for the end: waits where others are told to come again."""
-    ends = time.monotonic() + WAIT_S
-    while True:
-        try:
-            async with incoming(request) as call:
-                return await answer(call)
-        except ProblemError as problem:
-            if problem.name != "overloaded" or time.monotonic() >= ends:
-                raise
-        await asyncio.sleep(random.uniform(*PAUSES_S))
 
 
 def _openrlhf_items(sent: dict[str, Any]) -> list[dict[str, Any]]:

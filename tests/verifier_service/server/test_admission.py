@@ -74,6 +74,21 @@ def test_bodies_are_counted_as_they_come() -> None:
     assert (admission.stats.bytes, admission.stats.items, admission.stats.requests) == (0, 0, 0)
 
 
+def test_a_body_for_which_there_is_room_from_the_start_is_never_refused() -> None:
+    admission = door(most_items=10, most_bytes=1000)
+    with admission.enter(600) as first, admission.enter() as other:
+        assert admission.stats.bytes == 600
+        with pytest.raises(ProblemError) as caught:
+            admission.enter(600)
+        assert "VERIFIER_QUEUE_MB" in caught.value.detail
+        other.admit(10)
+        first.receive(600)
+        assert (admission.stats.bytes, first.size) == (600, 600)
+    with admission.enter(5000):  # alone, it may be as large as a body may be
+        assert admission.stats.bytes == 5000
+    assert (admission.stats.bytes, admission.stats.items, admission.stats.requests) == (0, 0, 0)
+
+
 def test_what_fails_inside_gives_its_room_back() -> None:
     admission = door()
     with suppress(ZeroDivisionError), admission.enter() as ticket:

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from starlette.testclient import TestClient
 
 from tests.verifier_service.server.fakes import FakeBackend, Started, in_loop
 from tests.verifier_service.server.processes import Served
-from verifier_service.server import native
+from verifier_service.server import incoming
 from verifier_service.server.app import create_app
 from verifier_service.server.settings import Settings
 
@@ -195,7 +196,7 @@ def test_a_lone_surrogate_comes_back_as_something_that_can_be_read(client: TestC
 
 
 def test_openrlhf_waits_where_others_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(incoming, "PAUSES_S", (0.0, 0.0))
 
     async def ask() -> tuple[httpx.Response, httpx.Response]:
         backend = FakeBackend(gate=asyncio.Event())
@@ -214,3 +215,37 @@ def test_openrlhf_waits_where_others_are_turned_away(monkeypatch: pytest.MonkeyP
     refused, waited = asyncio.run(ask())
     assert refused.status_code == 503
     assert (waited.status_code, waited.json()["rewards"]) == (200, [1.0, 0.0])
+
+
+def test_openrlhf_loses_no_part_of_its_body_where_the_room_goes_while_it_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(incoming, "PAUSES_S", (0.0, 0.0))
+    body = json.dumps(OPENRLHF).encode()
+    backend = FakeBackend(gate=asyncio.Event())
+    app = create_app(Settings(queue_items=1), backend=backend)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body[:20]
+        first_in.set()
+        while not backend.asked:  # by the other: the room is gone now
+            await asyncio.sleep(0)
+        yield body[20:]
+        sent.set()
+
+    async def ask() -> httpx.Response:
+        async with asyncio.timeout(20), in_loop(app) as client:
+            headers = {"content-type": "application/json"}
+            reply = asyncio.create_task(client.post("/get_reward", content=pieces(), headers=headers))
+            await first_in.wait()
+            other = asyncio.create_task(client.post("/get_reward", json=OPENRLHF))
+            await sent.wait()
+            assert backend.gate is not None
+            backend.gate.set()
+            await other
+            return await reply
+
+    first_in, sent = asyncio.Event(), asyncio.Event()
+    reply = asyncio.run(ask())
+    assert (reply.status_code, reply.json()["rewards"]) == (200, [1.0, 0.0])
+    assert (app.state.service.admission.stats.bytes, app.state.service.admission.stats.overloaded) == (0, 0)
