@@ -62,6 +62,8 @@ class Cache:
         while self.stats.bytes + size > self._max_bytes:
             self._drop(next(iter(self._entries)))
             self.stats.evicted += 1
+        # A copy: what a serializer returns is the shrunken rest of a larger buffer, between others that come and go.
+        value = bytes(memoryview(value))
         self._entries[key] = (value, None if ttl_s is None else self._clock() + ttl_s)
         self.stats.bytes += size
         self.stats.entries += 1

@@ -18,6 +18,13 @@ def test_a_value_comes_back() -> None:
     assert (cache.stats.hits, cache.stats.misses) == (1, 1)
 
 
+def test_it_keeps_a_copy_of_its_own() -> None:
+    value, cache = b"the rest of a larger buffer", Cache(1000)
+    cache.put(key(1), value)
+    assert cache.get(key(1)) == value
+    assert cache.get(key(1)) is not value
+
+
 def test_the_least_recently_used_goes_first() -> None:
     cache = Cache(3 * (ENTRY_BYTES + 1))
     for number in range(3):

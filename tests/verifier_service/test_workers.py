@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import select
 import signal
@@ -24,6 +25,7 @@ from verifier_service.workers import (
     handle,
     spawner,
 )
+from verifier_service.workers.batch import Batch
 from verifier_service.workers.forkserver import YIELDING
 from verifier_service.workers.wire import INBOX_BYTES
 
@@ -611,3 +613,33 @@ def processes_end(pids: Iterable[int]) -> bool:
         if not ready:
             return False
     return True
+
+
+def alive(*kinds: type) -> int:
+    return sum(isinstance(one, kinds) for one in gc.get_objects())
+
+
+def test_a_run_that_is_over_leaves_nothing_to_the_collector_of_cycles() -> None:
+    """Its texts are megabytes: they go with the last word of the run, not some day."""
+
+    async def body(pool: WorkerPool) -> int:
+        gc.collect()
+        await pool.run([call("echo", "x" * 1000)] * 70)
+        await pool.run([call("fail")] * 3 + [call("sleep_in_c")], deadline=time.monotonic() + 0.1)
+        abandoned = asyncio.ensure_future(pool.run([call("sleep_in_c")]))
+        await asyncio.sleep(0.1)
+        abandoned.cancel()
+        await asyncio.wait([abandoned])
+        del abandoned
+        end = time.monotonic() + GONE_S
+        while (
+            left := alive(Batch, Call)
+        ) and time.monotonic() < end:  # the workers that slept are ended soon
+            await asyncio.sleep(0.05)
+        return left
+
+    gc.disable()
+    try:
+        assert in_pool(body) == 0
+    finally:
+        gc.enable()

@@ -61,6 +61,9 @@ KNOWN_PATHS = frozenset(
 )
 
 
+# Objects made between two looks of the collector of cycles, and how much rarer the longer looks are. A batch is some
+# ten thousand objects that end without it; as Python sets it, it looks through the batches at work again and again.
+COLLECTED_AFTER = (50_000, 20, 50)
 # Characters of a key that was drawn at random, from which on trying them all is hopeless at any rate of requests.
 SHORTEST_KEY = 20
 
@@ -180,6 +183,7 @@ def serve(settings: Settings | None = None) -> int:
     # while it looks through all there is, need not look at it again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTED_AFTER)
     log.info("verifier %s on %s, %d workers", app.version, _address(listener), settings.workers)
     try:
         server.run(sockets=[listener])

@@ -126,7 +126,7 @@ class Settings(BaseSettings):
         default=20_000, ge=1, description="Items after which a worker is replaced by a fresh one."
     )
     cache_mb: int = Field(
-        default=256, ge=0, description="Memory for results of items seen before, in MiB; 0: no cache."
+        default=128, ge=0, description="Memory for results of items seen before, in MiB; 0: no cache."
     )
     redis_url: SecretStr | None = Field(
         default=None,

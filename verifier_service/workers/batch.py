@@ -96,9 +96,17 @@ class Batch:
         for task in self.tasks:
             task.settle(started if task.started else never_started)
 
+    def release(self) -> None:
+        """Nobody asks for it any more. Lets go of its tasks, that it goes at once and not with the next search for
+        cycles: it holds texts of megabytes."""
+        for task in self.tasks:
+            task.settled = True
+        self.tasks.clear()
+        self.waiting.clear()
+
     @property
     def outcomes(self) -> list[Outcome]:
         """All of them, in the order of the calls; only once `done` is set."""
         outcomes = [outcome for outcome in self._outcomes if outcome is not None]
-        assert len(outcomes) == len(self.tasks)
+        assert len(outcomes) == len(self._outcomes)
         return outcomes

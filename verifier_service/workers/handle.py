@@ -116,6 +116,7 @@ class Worker:
         self._loop.remove_writer(self._sock.fileno())
         self._sock.close()
         self.page.close()
+        self.tasks = {}
 
     def _send(self, message: memoryview) -> None:
         try:

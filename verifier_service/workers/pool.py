@@ -196,9 +196,7 @@ class WorkerPool:
 
     def _abandon(self, batch: Batch) -> None:
         """Nobody waits for it any more: its calls are not started, and those that run may end."""
-        for task in batch.tasks:
-            task.settled = True
-        batch.waiting.clear()
+        batch.release()
         for worker in self._workers.values():
             if worker.tasks and all(task.settled for task in worker.tasks.values()):
                 worker.page.revoke(worker.chunk)
@@ -343,8 +341,8 @@ class WorkerPool:
         """What it has finished stands; the call it was at is struck; the others did nothing wrong."""
         worker.drain()
         culprit = worker.current()
-        worker.close()
         others = [task for task in worker.tasks.values() if task is not culprit]
+        worker.close()
         if not (worker.doom or worker.retiring):
             self._count_kill(ending)
         if not worker.ready and not worker.retiring and self._spawner is not None:
