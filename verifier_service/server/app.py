@@ -23,6 +23,7 @@ from verifier_service.cache import MB
 from verifier_service.server.admission import Admission
 from verifier_service.server.auth import KeyGate
 from verifier_service.server.backend import Backend, Starter
+from verifier_service.server.connections import protocol_within
 from verifier_service.server.decoding import Decoder
 from verifier_service.server.judging import JudgeBackend, redis_link
 from verifier_service.server.keyring import Keyring
@@ -205,6 +206,8 @@ def _server(app: FastAPI, settings: Settings) -> DrainingServer:
         access_log=False,
         server_header=False,
         lifespan="on",
+        http=protocol_within(settings.receive_s),
+        ws="none",
         # Longer than clients and proxies keep an idle connection: a trainer calls once in a while.
         timeout_keep_alive=65,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_s) + LAST_WORDS_S,

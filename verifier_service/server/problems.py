@@ -14,6 +14,8 @@ MEDIA_TYPE = "application/problem+json"
 # Stable names of the problems, documented in docs/api.md; the titles may change.
 TITLES = {
     "bad-request": "The request cannot be understood",
+    "head-too-large": "The head of the request is larger than this service takes",
+    "head-too-slow": "The head of the request did not come in time",
     "unauthorized": "A valid API key is needed",
     "not-found": "No such route",
     "method-not-allowed": "The route does not take this method",

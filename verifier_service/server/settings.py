@@ -101,7 +101,7 @@ class Settings(BaseSettings):
         default=30.0,
         gt=0,
         allow_inf_nan=False,
-        description="Seconds that a body may take to arrive; a slower one is answered with 408.",
+        description="Seconds for the head of a request, and for its body; a slower one is answered with 408.",
     )
     deadline_s: float = Field(
         default=10.0,
