@@ -1,13 +1,14 @@
 """A Redis of a test's own, to be killed, frozen and filled."""
 
+import asyncio
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,21 @@ class RedisServer:
     def thaw(self) -> None:
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGCONT)
+
+
+@asynccontextmanager
+async def impostor(reply: bytes) -> AsyncIterator[str]:
+    """The address of something that says OK while a client greets it, and this to everything else."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while asked := await reader.read(65536):
+            greetings = asked.count(b"CLIENT") + asked.count(b"HELLO")
+            writer.write(b"+OK\r\n" * greetings or reply + b"\r\n")
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        yield f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/0"
 
 
 @contextmanager

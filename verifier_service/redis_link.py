@@ -18,8 +18,16 @@ class RedisMissing(RuntimeError):
     """The library that speaks to Redis is not installed."""
 
 
+class RedisAddressError(ValueError):
+    """What is set for the address of Redis is none. The message does not repeat it: it may hold a password."""
+
+
 class RedisGone(Exception):
     """Redis did not answer, or not in time, or refused; or it did so lately and is not asked now."""
+
+
+class Nonsense(ValueError):
+    """An answer that Redis does not give to this question: something else listens there."""
 
 
 class Circuit:
@@ -48,7 +56,7 @@ class Circuit:
 
 
 class RedisLink:
-    """One Redis, asked under a time limit. Raises RedisMissing or ValueError (an address that is none)."""
+    """One Redis, asked under a time limit. Raises RedisMissing or RedisAddressError."""
 
     def __init__(self, url: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.client = _client(url, timeout_s)
@@ -56,7 +64,7 @@ class RedisLink:
         self._timeout_s = timeout_s
 
     async def ask(self, question: Callable[["Redis"], Awaitable[ResultT]]) -> ResultT:
-        """The answer. Raises RedisGone, at once while the circuit is open."""
+        """The answer. Raises RedisGone, at once while the circuit is open. The question may raise Nonsense."""
         from redis.exceptions import RedisError
 
         if not self.circuit.may_try():
@@ -64,7 +72,7 @@ class RedisLink:
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await question(self.client)
-        except (RedisError, OSError, TimeoutError, UnicodeError) as error:
+        except (RedisError, OSError, TimeoutError, UnicodeError, Nonsense) as error:
             self.circuit.failed()
             raise RedisGone(f"{type(error).__name__}: {error}") from error
         self.circuit.succeeded()
@@ -77,11 +85,19 @@ class RedisLink:
 def _client(url: str, timeout_s: float) -> "Redis":
     try:
         from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.connection import parse_url
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
     except ModuleNotFoundError as missing:
         raise RedisMissing(
             f'a Redis is set, which needs {missing.name}: pip install "verifier-service[redis]"'
+        ) from None
+    try:
+        parse_url(url)
+    except ValueError:
+        raise RedisAddressError(
+            "the address of Redis (VERIFIER_REDIS_URL) should be like redis://:PASSWORD@HOST:6379/0, with %XX for"
+            " whatever is special in the password"
         ) from None
     # Few connections, for which many requests queue up: one that finds none free must not be an error.
     pool = BlockingConnectionPool.from_url(

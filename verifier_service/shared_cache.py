@@ -10,15 +10,19 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
 from verifier_service.judge import Judgement
-from verifier_service.redis_link import RedisGone, RedisLink
+from verifier_service.redis_link import Nonsense, RedisGone, RedisLink
 from verifier_service.schema import Verdict
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
 
 PREFIX = b"verifier:1:"
 CHECKSUM_BYTES = 8
@@ -73,7 +77,7 @@ class SharedCache:
         names = [self._prefix + key for key in keys]
         asked = not self._reading.circuit.failing
         try:
-            found: list[Any] = await self._reading.ask(lambda redis: redis.mget(names))
+            found = await self._reading.ask(partial(_values, names))
         except RedisGone as error:
             if asked:
                 log.warning("the shared cache cannot be read: %s", error)
@@ -129,6 +133,15 @@ class SharedCache:
             await asyncio.wait([self._writer])
         await self._reading.close()
         await self._writing.close()
+
+
+async def _values(names: Sequence[bytes], redis: "Redis") -> list[bytes | None]:
+    found: object = await redis.mget(names)
+    if not isinstance(found, list) or len(found) != len(names):
+        raise Nonsense("it should be a list with a place for every key")
+    if not all(isinstance(value, bytes | None) for value in found):
+        raise Nonsense("a value should be bytes")
+    return found
 
 
 def packed(name: bytes, judgement: Judgement) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.redis_server import RedisServer, running_redis
+from tests.redis_server import RedisServer, impostor, running_redis
 from verifier_service.judge import Judgement
 from verifier_service.redis_link import RedisGone, RedisLink
 from verifier_service.shared_cache import CHECKSUM_BYTES, PREFIX, SharedCache, packed, unpacked
@@ -211,6 +211,34 @@ def test_a_redis_that_answers_garbage_is_one_that_is_gone(tmp_path: Path) -> Non
         assert (bench.cache.stats.errors, bench.cache.stats.dropped) == (1, 1)
         server.close()
         await bench.cache.close()
+
+    pytest.importorskip("redis")
+    asyncio.run(body())
+
+
+TWO_MISSES = b"*2\r\n$-1\r\n$-1"
+
+
+@pytest.mark.parametrize(
+    ("reply", "errors"),
+    [
+        (TWO_MISSES, 0),
+        (b":5", 1),
+        (b"$-1", 1),
+        (b"*0", 1),
+        (b"*1\r\n$-1", 1),
+        (b"*3\r\n$-1\r\n$-1\r\n$-1", 1),
+        (b"*2\r\n:1\r\n:2", 1),
+        (b"*2\r\n*0\r\n$-1", 1),
+    ],
+)
+def test_an_answer_of_another_shape_is_none(reply: bytes, errors: int) -> None:
+    async def body() -> None:
+        async with impostor(reply) as url:
+            bench = Bench(url)
+            assert await bench.found(1, 2) == [None, None]
+            assert bench.cache.stats.errors == errors
+            await bench.cache.close()
 
     pytest.importorskip("redis")
     asyncio.run(body())

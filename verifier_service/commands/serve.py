@@ -133,7 +133,8 @@ def run(settings: type[Any], flags: dict[str, str]) -> None:
     try:
         from pydantic_settings import SettingsError
 
-        from verifier_service.redis_link import RedisMissing
+        from verifier_service.keyfile import KeyFileError
+        from verifier_service.redis_link import RedisAddressError, RedisMissing
         from verifier_service.rewards.profile import ProfileError, UnknownProfile
         from verifier_service.server.app import ServeError, serve
     except ModuleNotFoundError:
@@ -142,11 +143,13 @@ def run(settings: type[Any], flags: dict[str, str]) -> None:
         chosen = settings(**{name: _value(settings, name, text) for name, text in flags.items()})
     except ValidationError as fault:
         raise CommandError("these settings cannot be taken", _faults(fault, settings)) from None
-    except SettingsError as fault:  # a variable that should hold JSON
-        raise CommandError("these settings cannot be taken", str(fault)) from None
+    except SettingsError as fault:  # a variable that should hold JSON, or name a file
+        raise CommandError("these settings cannot be taken", _unreadable(fault, settings)) from None
     try:
         code = serve(chosen)
-    except (ServeError, UnknownProfile, ProfileError, RedisMissing) as fault:
+    except KeyFileError as fault:
+        raise CommandError(str(fault), "`verifier keys add NAME --file FILE` makes one") from None
+    except (ServeError, UnknownProfile, ProfileError, RedisMissing, RedisAddressError) as fault:
         raise CommandError(str(fault)) from None
     if code:
         raise typer.Exit(code)
@@ -164,11 +167,21 @@ def _value(settings: type[Any], name: str, text: str) -> Any:
         ) from None
 
 
+def _unreadable(fault: Exception, settings: type[Any]) -> str:
+    """pydantic-settings names the field of a variable that is no JSON, not the variable."""
+    named = [name for name in settings.model_fields if f'field "{name}"' in str(fault)]
+    return f"{_variable(named[0], settings)} takes JSON: {fault.__cause__}" if named else str(fault)
+
+
+def _variable(name: str, settings: type[Any]) -> str:
+    return f"{settings.model_config['env_prefix']}{name.upper()}"
+
+
 def _faults(error: ValidationError, settings: type[Any]) -> str:
     """Each fault by its flag and its variable; one about several settings at once stands alone."""
     lines = []
     for fault in error.errors(include_url=False):
         name = str(fault["loc"][0]) if fault["loc"] else ""
-        told = f"{flag(name)} ({settings.model_config['env_prefix']}{name.upper()}): " if name else ""
+        told = f"{flag(name)} ({_variable(name, settings)}): " if name else ""
         lines.append(told + str(fault["msg"]))
     return "\n".join(lines)

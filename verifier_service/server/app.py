@@ -5,6 +5,7 @@ import gc
 import json
 import logging
 import math
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -39,7 +40,7 @@ from verifier_service.server.paths import Prefixed
 from verifier_service.server.problems import HANDLERS
 from verifier_service.server.routes import router
 from verifier_service.server.service import Service
-from verifier_service.server.settings import Settings
+from verifier_service.server.settings import Settings, misspelt
 from verifier_service.server.tracing import send_last_spans, tracing_provider
 from verifier_service.server.tracking import Tracker
 from verifier_service.spread import Spread
@@ -143,8 +144,8 @@ async def _lifespan(
 
 def _limiter(settings: Settings) -> Limiter:
     quotas = [
-        Quota("items", settings.rate_items),
-        Quota("bytes", settings.rate_mb * MB, "content-bytes"),
+        Quota("items", settings.rate_items, "rate_items"),
+        Quota("bytes", settings.rate_mb * MB, "rate_mb", "content-bytes"),
     ]
     limited = any(quota.most for quota in quotas)
     link = redis_link(settings) if limited else None
@@ -167,6 +168,8 @@ def serve(settings: Settings | None = None) -> int:
     """
     settings = settings or Settings()
     set_up_logs(settings.log_level, settings.log_format)
+    for name, meant in misspelt(os.environ):
+        log.warning("%s is no setting, and does nothing; is %s meant?", name, meant)
     server: DrainingServer
     failed = False
 

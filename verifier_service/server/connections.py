@@ -95,7 +95,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         if self._in_head:
-            detail = f"the head of the request did not come within {self.receive_s:g} s ({variable('receive_s')})"
+            setting = variable("receive_s")
+            detail = f"the head of the request did not come within {self.receive_s:g} s ({setting})"
             self._refuse(408, "head-too-slow", detail)
         else:
             self.transport.close()

@@ -11,10 +11,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
-from verifier_service.redis_link import OPEN_S, RedisGone, RedisLink
+from verifier_service.redis_link import OPEN_S, Nonsense, RedisGone, RedisLink
 from verifier_service.server.problems import ProblemError
+from verifier_service.server.settings import variable
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
 
 WINDOW_S = 60
 DEGRADED = {"X-RateLimit-Degraded": "redis"}
@@ -26,11 +30,11 @@ local now = redis.call('TIME')
 now = tonumber(now[1]) + tonumber(now[2]) / 1e6
 local count = #ARGV / 3
 local kept = redis.call('HMGET', KEYS[1], 'at', unpack(ARGV, 1, count))
-local at = tonumber(kept[1] or now)
+local at = tonumber(kept[1] or '') or now
 local left, allowed, full_in = {}, 1, 0
 for place = 1, count do
   local most = tonumber(ARGV[count + place])
-  local balance = tonumber(kept[place + 1] or most) + math.max(0, now - at) * most / WINDOW
+  local balance = (tonumber(kept[place + 1] or '') or most) + math.max(0, now - at) * most / WINDOW
   left[place] = math.min(most, balance)
   if left[place] <= 0 then allowed = 0 end
 end
@@ -56,6 +60,7 @@ class Quota:
 
     name: str
     most: int
+    setting: str
     unit: str = ""  # as the draft of the header fields registers it
 
     @property
@@ -176,18 +181,35 @@ class Limiter:
             *(str(quota.most) for quota in self._quotas),
             *(str(cost) for cost in costs),
         ]
-        # EVAL and not EVALSHA: a Redis that was started again knows no script.
-        reply = cast("list[bytes]", await link.ask(lambda redis: redis.eval(TAKE, 1, name, *arguments)))
-        return Taken(bool(int(reply[0])), tuple(map(float, reply[1:])))
+
+        async def taken(redis: "Redis") -> Taken:
+            # EVAL and not EVALSHA: a Redis that was started again knows no script.
+            return self._read(await redis.eval(TAKE, 1, name, *arguments))
+
+        return await link.ask(taken)
+
+    def _read(self, reply: Any) -> Taken:
+        """What the script says. Raises Nonsense."""
+        try:
+            allowed, *left = map(float, reply)
+        except (TypeError, ValueError):
+            raise Nonsense("it should be a list of numbers") from None
+        if len(left) != len(self._quotas) or not all(map(math.isfinite, left)):
+            raise Nonsense("it should be a number for every quota")
+        return Taken(allowed == 1, tuple(left))
 
     def _refusal(self, left: tuple[float, ...], wait_s: float, extra: dict[str, str]) -> ProblemError:
         self.stats.refused += 1
         spent = [quota for quota, rest in zip(self._quotas, left, strict=True) if rest <= 0]
+        retry = _retry(wait_s)
+        quotas = " and ".join(f"{quota.most} {quota.name}" for quota in spent)
+        settings = " and ".join(variable(quota.setting) for quota in spent)
         problem = ProblemError(
             429,
             "quota-exceeded",
-            f"this key has used up its quota of {' and '.join(f'{q.most} {q.name}' for q in spent)} in {WINDOW_S} s",
-            headers=_retry(wait_s) | self._fields(left, wait_s) | extra,
+            f"this key has used up its quota of {quotas} in {WINDOW_S} s; ask again in {retry['Retry-After']} s,"
+            f" or raise {settings}",
+            headers=retry | self._fields(left, wait_s) | extra,
         )
         problem.extra["violated-policies"] = [quota.name for quota in spent]
         return problem

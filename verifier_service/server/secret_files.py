@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
-from pydantic_settings import PydanticBaseSettingsSource
+from pydantic_settings import PydanticBaseSettingsSource, SettingsError
 
 SUFFIX = "_FILE"
 MOST_BYTES = 65536
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """For each secret that a setting holds, the variable of its name and _FILE. Raises ValueError."""
+    """For each secret that a setting holds, the variable of its name and _FILE. Raises SettingsError."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         if SecretStr not in getattr(field.annotation, "__args__", ()):
@@ -36,7 +36,7 @@ def _content(variable: str, path: str) -> str:
         with Path(path).open(encoding="utf-8") as file:
             secret = file.read(MOST_BYTES).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{variable} names a file that cannot be read: {error}") from None
+        raise SettingsError(f"{variable} names a file that cannot be read: {error}") from None
     if not secret:
-        raise ValueError(f"{variable} names a file that holds nothing: {path}")
+        raise SettingsError(f"{variable} names a file that holds nothing: {path}")
     return secret

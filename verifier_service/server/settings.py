@@ -2,15 +2,18 @@
 
 import ipaddress
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from verifier_service.server.secret_files import SecretFiles
+from verifier_service.server.secret_files import SUFFIX, SecretFiles
 
 ENV_PREFIX = "VERIFIER_"
+ALIKE = 0.87  # of two names: one letter more, fewer, or two in the other order
 
 
 def usable_cores() -> int:
@@ -194,6 +197,15 @@ class Settings(BaseSettings):
             return not ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return True
+
+
+def misspelt(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Variables that look like one of a setting and are none, each with the one that was meant."""
+    known = [variable(name) for name in Settings.model_fields]
+    others = {f"{name}{SUFFIX}" for name in known} | set(known)
+    found = [name for name in names if name.startswith(ENV_PREFIX) and name not in others]
+    nearest = [(name, get_close_matches(name, known, 1, ALIKE)) for name in found]
+    return [(name, meant[0]) for name, meant in nearest if meant]
 
 
 def variable(name: str) -> str:

@@ -71,7 +71,7 @@ def test_a_wrong_value_is_told_by_flag_and_variable(monkeypatch: pytest.MonkeyPa
 def test_a_flag_or_a_variable_that_should_be_json_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--data-sources takes JSON" in refused("--data-sources", "{gsm8k")
     monkeypatch.setenv("VERIFIER_DATA_SOURCES", "{gsm8k")
-    assert "data_sources" in refused()
+    assert "VERIFIER_DATA_SOURCES takes JSON" in refused()
 
 
 def test_an_unknown_profile_names_the_nearest() -> None:
@@ -112,3 +112,25 @@ def test_a_flag_has_the_type_of_its_setting_in_the_help() -> None:
         ("host", "TEXT"),
     ):
         assert re.search(rf"--{name}\s+{kind}\b", text), name
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("VERIFIER_KEYS_FILE", "/nosuch/keys", "verifier keys add"),
+        ("VERIFIER_REDIS_URL", "127.0.0.1:6379", "redis://"),
+        ("VERIFIER_REDIS_URL", "redis://:hush/hush@127.0.0.1:6379/0", "%XX"),
+        ("VERIFIER_API_KEY_FILE", "/nosuch/key", "VERIFIER_API_KEY_FILE"),
+        ("VERIFIER_DATA_SOURCES", "{gsm8k", "VERIFIER_DATA_SOURCES takes JSON: Expecting property name"),
+        ("VERIFIER_PROFILES", "/nosuch/profiles", "/nosuch/profiles"),
+        ("VERIFIER_HOST", "256.256.256.256", "256.256.256.256"),
+    ],
+)
+def test_what_stops_the_start_is_told_in_a_line_and_with_what_to_do(
+    variable: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    message = refused("--port", "0")
+    assert message.startswith("error: ")
+    assert told in message
+    assert "hush" not in message

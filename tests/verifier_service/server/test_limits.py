@@ -1,21 +1,23 @@
 """Quotas per key: the arithmetic, in memory and in a real Redis, and what is told to whom."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 from starlette.testclient import TestClient
 
-from tests.redis_server import RedisServer, running_redis
+from tests.redis_server import RedisServer, impostor, running_redis
 from tests.verifier_service.server.fakes import FakeBackend, Started
 from verifier_service.keyfile import Key, digest_of, write_keys
 from verifier_service.redis_link import RedisLink
 from verifier_service.server.limits import Buckets, Limiter, OnFailure, Quota
 from verifier_service.server.problems import ProblemError
 
-QUOTAS = [Quota("items", 600), Quota("bytes", 6000, "content-bytes")]
+QUOTAS = [Quota("items", 600, "rate_items"), Quota("bytes", 6000, "rate_mb", "content-bytes")]
 ITEM = {"completion": "5", "gold": "5"}
 
 
@@ -115,6 +117,7 @@ def test_in_redis_the_arithmetic_is_the_same_and_replicas_share_it(redis: RedisS
         refused = await refusal(limiter, "a", 1)
         assert refused.status == 429
         assert refused.extra == {"violated-policies": ["items"]}
+        assert re.search(r"ask again in \d+ s, or raise VERIFIER_RATE_ITEMS$", refused.detail)
         assert (await limiter.charge("b", items=1, size=0))["RateLimit"].startswith('"items";r=599;')
         await other.close()
 
@@ -163,8 +166,42 @@ def test_without_redis_it_fails_closed_where_told_to(redis: RedisServer) -> None
     with_limiter(redis.url, body, "fail_closed")
 
 
+FINE = b"*3\r\n:1\r\n:599\r\n:6000"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [FINE, b":1", b"$-1", b"*0", b"*2\r\n:1\r\n:1", b"*3\r\n:1\r\n$3\r\nnan\r\n:1", b"*3\r\n:1\r\n*0\r\n:1"],
+)
+def test_an_answer_that_no_redis_gives_is_none(reply: bytes) -> None:
+    async def body() -> dict[str, str]:
+        async with impostor(reply) as url:
+            clock = Clock()
+            limiter = Limiter(QUOTAS, RedisLink(url, 1, clock=clock), "fail_open", clock=clock)
+            fields = await limiter.charge("a", items=1, size=0)
+            await limiter.close()
+        return fields
+
+    fields = asyncio.run(body())
+    assert ("X-RateLimit-Degraded" in fields) == (reply != FINE)
+    assert fields["RateLimit"].startswith('"items";r=599;')
+
+
+def test_a_balance_that_is_no_number_is_a_full_one(redis: RedisServer) -> None:
+    async def body(limiter: Limiter, clock: Clock) -> None:
+        await limiter.charge("a", items=500, size=0)
+        with Redis.from_url(redis.url) as writer:
+            for key in writer.scan_iter():
+                writer.hset(key, mapping={"items": "many", "at": "noon"})
+        fields = await limiter.charge("a", items=1, size=0)
+        assert fields["RateLimit"].startswith('"items";r=599;')
+        assert "X-RateLimit-Degraded" not in fields
+
+    with_limiter(redis.url, body, timeout_s=10)
+
+
 def test_a_limiter_without_quotas_says_nothing(clock: Clock) -> None:
-    limiter = Limiter([Quota("items", 0)], None, "fail_open", clock=clock)
+    limiter = Limiter([Quota("items", 0, "rate_items")], None, "fail_open", clock=clock)
     assert asyncio.run(limiter.charge("a", items=10**9, size=0)) == {}
 
 

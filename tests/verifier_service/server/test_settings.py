@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from verifier_service.server.settings import Settings, usable_cores, variable
+from verifier_service.server.settings import Settings, misspelt, usable_cores, variable
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +121,16 @@ def test_every_setting_describes_itself() -> None:
     for name, field in Settings.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name
+
+
+def test_a_variable_that_is_nearly_one_of_a_setting_is_noticed() -> None:
+    names = ["VERIFIER_WORKRES", "VERIFIER_MAX_ITEM", "VERIFIER_DEADLINE"]
+    meant = ["VERIFIER_WORKERS", "VERIFIER_MAX_ITEMS", "VERIFIER_DEADLINE_S"]
+    assert misspelt(names) == list(zip(names, meant, strict=True))
+
+
+def test_variables_of_settings_and_of_others_are_not() -> None:
+    own = [variable(name) for name in Settings.model_fields]
+    secrets = ["VERIFIER_API_KEY_FILE", "VERIFIER_REDIS_URL_FILE"]
+    others = ["VERIFIER_URL", "VERIFIER_IMAGE", "VERIFIER_PUBLISH_PORT", "VERIFIER_REPLICAS"]
+    assert misspelt([*own, *secrets, *others, "VERIFIER_MAX_ERROR_RATE", "WORKRES"]) == []
