@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from tests.verifier_service.server.processes import Served
 from verifier_service import schema
+from verifier_service.redis_link import OPEN_S
 from verifier_service.server.app import KNOWN_PATHS
 from verifier_service.server.problems import TITLES
 from verifier_service.server.settings import Settings, variable
@@ -60,6 +61,23 @@ def test_every_setting_is_documented_as_it_is(settings_page: str, name: str) -> 
         assert default == str(field.default)
     else:
         assert default in ("none", "one per usable core")
+
+
+def test_a_default_that_a_page_tells_in_passing_is_the_default(root: Path) -> None:
+    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    told = [
+        (page.name, name.lower(), float(number))
+        for page in pages
+        for name, number in re.findall(r"`VERIFIER_(\w+)` \((\d[\d.]*)", page.read_text(encoding="utf-8"))
+        if name.lower() in Settings.model_fields
+    ]
+    assert told
+    for page, name, number in told:
+        assert (page, name, number) == (page, name, Settings.model_fields[name].default)
+
+
+def test_how_long_redis_is_left_alone_is_documented_as_it_is(settings_page: str) -> None:
+    assert f"left alone for {OPEN_S:g} s at a time" in settings_page
 
 
 def test_no_setting_is_documented_that_is_not_there(settings_page: str) -> None:
