@@ -2,9 +2,12 @@
 
 import ctypes
 import os
+import pickle
 import socket
+import stat
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,25 @@ def connect_in_c(port: int) -> None:
     call_c("connect", LIBC.socket(socket.AF_INET, socket.SOCK_STREAM, 0), address, len(address))
 
 
+class Evil:
+    """Whoever unpickles it makes a file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (self._path, "w")
+
+
+def send(path: str) -> None:
+    """A message of its own in place of the report, on whatever socket there is."""
+    message = pickle.dumps(([(1, 0, Evil(path))], False))
+    for descriptor in range(3, 64):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.write(descriptor, struct.pack("<I", len(message)) + message)
+
+
 DEEDS: dict[str, Any] = {
     "nothing": nothing,
     "spin": spin,
@@ -68,4 +90,5 @@ DEEDS: dict[str, Any] = {
     "connect": lambda port: socket.create_connection(("127.0.0.1", port), 1),
     "call_c": call_c,
     "connect_in_c": connect_in_c,
+    "send": send,
 }

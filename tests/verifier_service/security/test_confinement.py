@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.verifier_service.faults.traffic import batch, nulls_of, post
+from tests.verifier_service.faults.traffic import batch, nulls_of, post, ready_again
 from tests.verifier_service.security.conftest import KEY, SECRETS
 from tests.verifier_service.server.processes import Served
 
@@ -86,3 +86,13 @@ def test_no_secret_is_in_the_environment_of_a_worker(holder: httpx.Client, name:
 
 def test_what_is_no_secret_is(holder: httpx.Client) -> None:
     assert said_by(holder, "variable", "REWARD_TABLE").endswith("shown: kept")
+
+
+def test_a_message_of_its_own_making_runs_nothing_in_the_service(
+    holder: httpx.Client, tmp_path: Path
+) -> None:
+    marker = tmp_path / "made"
+    reply = post(holder, batch("sent", 8, {3: ["send", str(marker)]}))
+    assert nulls_of(reply, "sent", 8) == {3: "worker_lost"}
+    assert not marker.exists()
+    assert ready_again(holder)
