@@ -1,5 +1,6 @@
 """The fingerprint of whatever bears on a judgement: two processes that show the same one judge alike."""
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
@@ -15,7 +16,10 @@ DIGITS = 12
 @cache
 def engine_fingerprint() -> str:
     """Short hex of the judge's code and the versions of its libraries; computed once per process."""
-    return fingerprint_of(Path(__file__).parent, {name: _version(name) for name in LIBRARIES})
+    versions = {name: _version(name) for name in LIBRARIES}
+    # Which characters are digits, spaces or letters, and what they fold to, changes with Python.
+    versions["unicode"] = unicodedata.unidata_version
+    return fingerprint_of(Path(__file__).parent, versions)
 
 
 def fingerprint_of(package: Path, versions: Mapping[str, str]) -> str:

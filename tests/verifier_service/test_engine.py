@@ -62,3 +62,9 @@ def test_what_does_not_judge_does_not_change_it(package: Path) -> None:
 def test_every_part_that_it_names_exists() -> None:
     package = Path(__file__).parents[2] / "verifier_service"
     assert all((package / part).is_dir() or (package / f"{part}.py").is_file() for part in PARTS)
+
+
+def test_it_changes_with_the_characters_that_python_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = engine_fingerprint()
+    monkeypatch.setattr("unicodedata.unidata_version", "1.1.0")
+    assert engine_fingerprint.__wrapped__() != before
