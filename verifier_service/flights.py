@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 
-from verifier_service.judge import left_open
 from verifier_service.workers import Done, Outcome
 
 # What says nothing of the item, only of the request that it was in: whoever waited tries anew.
@@ -39,10 +38,7 @@ class Flights:
 
     def arrived(self, key: bytes, outcome: Outcome) -> None:
         """Lands what has an outcome that holds for everybody; of other outcomes `land_all` has the last word."""
-        if isinstance(outcome, Done):
-            if not left_open(outcome.value):
-                self.land(key, outcome)
-        elif outcome.code not in OWN_FAULTS:
+        if isinstance(outcome, Done) or outcome.code not in OWN_FAULTS:
             self.land(key, outcome)
 
     def land_all(self, keys: Iterable[bytes]) -> None:

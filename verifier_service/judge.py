@@ -3,7 +3,7 @@
 import copyreg
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +18,16 @@ from verifier_service.equivalence import (
     decide,
 )
 from verifier_service.equivalence import explain as decision_steps
+from verifier_service.equivalence.slow_path import (
+    CLOSED,
+    SYMPY,
+    TIMEOUT,
+    Known,
+    Question,
+    SlowPath,
+    Symbolic,
+    Unanswered,
+)
 from verifier_service.extraction import offered_answer
 from verifier_service.packing import JudgeItem, unpacked
 from verifier_service.rewards import (
@@ -37,8 +47,6 @@ from verifier_service.transcript import Transcript, split_completion
 # comes back whole.
 LONGEST_EXTRACT = 10_000
 LONGEST_REASON = 1_000
-# The reason of a decision that the clock made.
-TIMEOUT = "answer_timeout"
 
 
 @dataclass(
@@ -91,23 +99,18 @@ def score_item(
     item: JudgeItem,
     profile: Profile,
     *,
-    slow_path: bool = True,
+    slow_path: SlowPath = SYMPY,
     explain: bool = False,
-    gold_is_readable: bool = False,
 ) -> Judgement:
     """Judges one completion: the verdict where there is a gold, every reward of the profile, their sum.
 
-    slow_path=False keeps off whatever cannot be bounded from inside; the verdict is then by the rules'
-    on_answer_timeout where only the slow path could have told. If only the slow path can read the gold, the
-    judgement is `left_open`: ask for it again with gold_is_readable once a check of the gold has said so.
+    slow_path: how to ask what cannot be bounded from inside; where it is CLOSED, the verdict is by the rules'
+    on_answer_timeout. Raises Unanswered where the slow path does.
     """
     missing = _missing_input(item, profile)
     if missing:
         return _null("missing_input", missing)
-    slow_path = slow_path and not gold_is_readable
     case = _taken_apart(item, profile.rules, slow_path)
-    if gold_is_readable and case.decision is not None and case.decision.reason == TIMEOUT:
-        case = replace(case, decision=_timeout(profile.rules))
     try:
         scores = {reward.name: _score(reward.name, case) for reward in profile.rewards}
         combined = combine(scores, profile)
@@ -124,21 +127,42 @@ def check_gold_item(gold: Gold, prompt: str, rules: Rules) -> GoldCheck:
     return check_gold(gold, rules, Context(prompt=prompt))
 
 
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """In place of a judgement: the question of the slow path that has to be answered first."""
+
+    question: Question
+
+
 def perform(kind: str, args: tuple[Any, ...], slow_path: bool) -> object:
-    """What the pool calls: "score" with (packed item, profile, explain), "gold" with (gold, prompt, rules)."""
-    if kind == "gold":
-        return check_gold_item(*args)
-    data, profile, explain, *rest = args
-    item = unpacked(data)
-    return score_item(item, profile, slow_path=slow_path, explain=explain, gold_is_readable=any(rest))
+    """What the pool calls. slow_path: whether what cannot be bounded from inside may be tried.
 
-
-def left_open(judgement: Judgement) -> bool:
-    """Whether the clock ended it before it was known which one is to blame, the gold or the answer.
-
-    Were that a null for good, a policy could drop out of its group with an answer that is heavy enough.
+    "score" with (packed item, profile, explain, known): a Judgement; or Asks, where `known`, pairs of questions of the
+    slow path and their answers, lacks one. Without `known`, None, sympy is asked at once.
+    "slow" with (question,): its Symbolic answer.  "gold" with (gold, prompt, rules): a GoldCheck.
     """
-    return judgement.error_code == "unverifiable_gold" and judgement.reason == TIMEOUT
+    match kind:
+        case "gold":
+            return check_gold_item(*args)
+        case "slow":
+            return _answer(*args) if slow_path else _out_of_time(*args)
+    data, profile, explain, known = args
+    path: SlowPath = SYMPY if slow_path else CLOSED
+    if known is not None:
+        path = Known(dict(known), None if slow_path else CLOSED)
+    try:
+        return score_item(unpacked(data), profile, slow_path=path, explain=explain)
+    except Unanswered as unanswered:
+        return Asks(unanswered.question)
+
+
+def _answer(question: Question) -> Symbolic:
+    return SYMPY.ask(*question)
+
+
+def _out_of_time(question: Question) -> Symbolic:
+    """A gold that cannot be read in time cannot be judged; of an answer it is the answer's fault."""
+    return Symbolic(False if len(question) == 1 else None, TIMEOUT)
 
 
 def warm_up() -> None:
@@ -179,7 +203,7 @@ def _null(code: str, message: str) -> Judgement:
     return Judgement(None, {}, {}, None, None, None, "", error_code=code, error_message=message)
 
 
-def _taken_apart(item: JudgeItem, rules: Rules, slow_path: bool) -> _Case:
+def _taken_apart(item: JudgeItem, rules: Rules, slow_path: SlowPath) -> _Case:
     started_ns = time.process_time_ns()
     transcript = split_completion(item.completion, prefilled_think=item.prefilled_think)
     offered = offered_answer(transcript, rules)
@@ -188,12 +212,6 @@ def _taken_apart(item: JudgeItem, rules: Rules, slow_path: bool) -> _Case:
     if item.gold is not None:
         decision = decide(item.gold, offered, rules, context, slow_path=slow_path)
     return _Case(item, started_ns, rules, transcript, offered, context, decision)
-
-
-def _timeout(rules: Rules) -> Decision:
-    if rules.on_answer_timeout == "null":
-        return Decision(None, "none", TIMEOUT, code=TIMEOUT)
-    return Decision("incorrect", "rule", TIMEOUT)
 
 
 def _accuracy(case: _Case) -> Score:
@@ -262,7 +280,7 @@ def _extracted(offered: Offered) -> str | None:
     return answer if len(answer) <= LONGEST_EXTRACT else answer[:LONGEST_EXTRACT] + "…"
 
 
-def _explanation(case: _Case, scores: Mapping[str, Score], slow_path: bool) -> dict[str, Any]:
+def _explanation(case: _Case, scores: Mapping[str, Score], slow_path: SlowPath) -> dict[str, Any]:
     """For people: where things stand in `text`, what each reward saw, every step of the decision."""
     last = case.offered.parts[-1] if case.offered.parts else None
     explanation: dict[str, Any] = {
@@ -281,12 +299,10 @@ def _explanation(case: _Case, scores: Mapping[str, Score], slow_path: bool) -> d
     return {key: _printable_throughout(value) for key, value in explanation.items()}
 
 
-def _steps(case: _Case, slow_path: bool) -> list[dict[str, str]]:
-    if case.item.gold is None or case.decision is None:
+def _steps(case: _Case, slow_path: SlowPath) -> list[dict[str, str]]:
+    if case.item.gold is None:
         return []
-    if not slow_path:  # the steps would take the slow path again
-        return [{"title": "decision", "detail": f"{case.decision.method}: {case.decision.reason}"}]
-    steps = decision_steps(case.item.gold, case.offered, case.rules, case.context)
+    steps = decision_steps(case.item.gold, case.offered, case.rules, case.context, slow_path)
     return [{"title": step.title, "detail": step.detail} for step in steps]
 
 

@@ -29,6 +29,7 @@ from verifier_service.schema import (
     ScoreResponse,
 )
 from verifier_service.scoring import Scorer
+from verifier_service.slow_verdicts import SHARE, SlowVerdicts
 from verifier_service.workers import WorkerPool
 
 ResultT = TypeVar("ResultT")
@@ -70,9 +71,11 @@ class LocalClient:
         self._pid = os.getpid()
         self._item_cpu_s = item_cpu_s
         self._pool = WorkerPool(workers or _cores(), item_cpu_s=item_cpu_s, memory_mb=memory_mb)
+        budget = cache_mb * MB
         self._scorer = Scorer(
             self._pool,
-            Cache(cache_mb * MB),
+            Cache(budget - budget // SHARE),
+            SlowVerdicts(self._pool, Cache(budget // SHARE)),
             self._profiles,
             default_profile=profile,
             data_sources=data_sources,

@@ -11,10 +11,11 @@ from verifier_service.cache import Cache
 from verifier_service.choosing import Chooser, Chosen, Named
 from verifier_service.engine import engine_fingerprint
 from verifier_service.equivalence import GoldCheck
+from verifier_service.equivalence.slow_path import TIMEOUT
 from verifier_service.flights import Flights, Landing
 from verifier_service.intake import gold_of, judge_item, question_of
-from verifier_service.judge import TIMEOUT, Judgement, left_open
-from verifier_service.packing import Unpackable, packed, unpacked
+from verifier_service.judge import Judgement
+from verifier_service.packing import Unpackable, packed
 from verifier_service.reading import item_info, item_warnings
 from verifier_service.rewards.language_names import UnknownLanguage
 from verifier_service.rewards.profile import Profile, ProfileError, UnknownProfile
@@ -31,6 +32,7 @@ from verifier_service.schema import (
     Verdict,
 )
 from verifier_service.shared_cache import SharedCache
+from verifier_service.slow_verdicts import SlowVerdicts, asked_by
 from verifier_service.workers import Call, Done, Outcome, WorkerPool
 
 # Codes after which the same item may get a verdict if it is sent again.
@@ -87,6 +89,7 @@ class Scorer:
 
     default_profile: of items for which nobody names one; data_sources: profile by an item's `data_source`.
     deadline_s: time of a request that names none, None for no end; max_deadline_s caps what one may name.
+    slow_verdicts: for what only sympy can tell.
     shared: asked for what is not in `cache`, and told what is judged.
     Raises UnknownProfile where one of these names stands for nothing.
     """
@@ -95,6 +98,7 @@ class Scorer:
         self,
         pool: WorkerPool,
         cache: Cache,
+        slow_verdicts: SlowVerdicts,
         profiles: Mapping[str, Profile],
         *,
         default_profile: str = "accuracy",
@@ -107,6 +111,7 @@ class Scorer:
         self._shared = shared
         self._flights = Flights()
         self._cache = cache
+        self._slow_verdicts = slow_verdicts
         self._default_profile = default_profile
         self._data_sources = data_sources or {}
         self.renew(profiles)
@@ -225,14 +230,16 @@ class Scorer:
     async def _run(self, tasks: _Tasks, deadline: float | None, *, explain: bool = False) -> None:
         """Has the tasks judged on the pool, and keeps what may be kept."""
         keys = list(tasks)
-        calls = [Call("score", (task.item, task.chosen.profile, explain)) for task in tasks.values()]
+        calls = [Call("score", (task.item, task.chosen.profile, explain, ())) for task in tasks.values()]
 
         def tell(place: int, outcome: Outcome) -> None:
-            self._flights.arrived(keys[place], outcome)
+            if not explain and asked_by(outcome) is None:
+                self._flights.arrived(keys[place], outcome)
 
         started = time.monotonic()
-        outcomes = await self._pool.run(calls, deadline=deadline, on_done=None if explain else tell)
-        await self._settle_left_open(calls, outcomes, deadline)
+        outcomes = await self._pool.run(calls, deadline=deadline, on_done=tell)
+        for place in await self._slow_verdicts.settle(calls, outcomes, deadline):
+            tell(place, outcomes[place])
         elapsed_ms = (time.monotonic() - started) * 1000
         for (key, task), outcome in zip(tasks.items(), outcomes, strict=True):
             task.take(outcome)
@@ -240,30 +247,6 @@ class Scorer:
                 task.elapsed_ms = elapsed_ms
             elif not explain:
                 self._keep(key, task.judgement)
-
-    async def _settle_left_open(
-        self, calls: Sequence[Call], outcomes: list[Outcome], deadline: float | None
-    ) -> None:
-        """Where the clock left open who is to blame, a gold that proves readable by itself clears the gold."""
-        places = [
-            place
-            for place, outcome in enumerate(outcomes)
-            if isinstance(outcome, Done) and left_open(outcome.value)
-        ]
-        items = [unpacked(calls[place].args[0]) for place in places]
-        rules = [calls[place].args[1].rules for place in places]
-        checks = [
-            Call("gold", (item.gold, item.prompt, rule)) for item, rule in zip(items, rules, strict=True)
-        ]
-        checked = await self._pool.run(checks, deadline=deadline)
-        cleared = [
-            place
-            for place, outcome in zip(places, checked, strict=True)
-            if isinstance(outcome, Done) and outcome.value.ok
-        ]
-        again = [Call("score", (*calls[place].args, True)) for place in cleared]
-        for place, outcome in zip(cleared, await self._pool.run(again, deadline=deadline), strict=True):
-            outcomes[place] = outcome
 
     def _keep(self, key: bytes, judgement: Judgement) -> None:
         if judgement.error_code in NEVER_KEPT:

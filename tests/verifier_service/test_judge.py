@@ -2,19 +2,20 @@
 
 import json
 import pickle
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifier_service.equivalence import Decision, Gold, GoldCheck, Rules
+from verifier_service.equivalence import Gold, GoldCheck, Rules
+from verifier_service.equivalence.slow_path import Question, Symbolic
 from verifier_service.judge import (
     LONGEST_EXTRACT,
     JudgeItem,
     Judgement,
     check_gold_item,
-    left_open,
     perform,
     score_item,
 )
@@ -176,35 +177,72 @@ def test_an_explanation_of_a_missing_answer_names_the_faults() -> None:
     assert explanation["not_found"]
 
 
-def test_without_the_slow_path_nothing_slow_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(*_: Any) -> Any:
-        raise AssertionError("the slow path was taken")
+SLOW = Gold(any_of=(r"\int e^{x^2} dx",))
+STRANGE = r"x \star y"  # only sympy could read it
+SLOW_ITEM = JudgeItem(r"<think>a</think>\boxed{\int e^{t^2} dt}", SLOW)
 
-    monkeypatch.setattr("verifier_service.judge.decision_steps", slow)
-    item = JudgeItem(r"\boxed{5}", FIVE)
-    judgement = score_item(item, PROFILES["accuracy"], slow_path=False, explain=True)
-    assert judgement.explanation is not None
-    assert [step["title"] for step in judgement.explanation["steps"]] == ["decision"]
+
+def questioned(
+    item: JudgeItem, profile: Profile, answers: Mapping[Question, Symbolic], *, explain: bool = False
+) -> Any:
+    """What the pool is told, of an item whose questions have these answers."""
+    return perform("score", (packed(item), profile, explain, tuple(answers.items())), True)
+
+
+def test_what_only_sympy_can_tell_is_asked_for_and_then_taken_as_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(*_: str) -> Symbolic:
+        raise AssertionError("sympy was asked")
+
+    monkeypatch.setattr("verifier_service.equivalence.symbolic.symbolic_equal", asked)
+    question = questioned(SLOW_ITEM, PROFILES["accuracy"], {}).question
+    assert question == (SLOW.any_of[0], r"\int e^{t^2} dt")
+    for equal, verdict in ((True, "correct"), (False, "incorrect")):
+        judgement = questioned(
+            SLOW_ITEM, PROFILES["accuracy"], {question: Symbolic(equal, "so it is said")}, explain=True
+        )
+        assert (judgement.verdict, judgement.method, judgement.reason) == (
+            verdict,
+            "symbolic",
+            "so it is said",
+        )
+        assert "so it is said" in judgement.explanation["steps"][-1]["detail"]
 
 
 @pytest.mark.parametrize(
     "on_timeout, reward, code", [("incorrect", 0.0, None), ("null", None, "answer_timeout")]
 )
-def test_a_timeout_that_the_gold_is_cleared_of_falls_on_the_answer(
-    monkeypatch: pytest.MonkeyPatch, on_timeout: str, reward: float | None, code: str | None
+def test_an_answer_that_is_too_slow_has_the_verdict_of_the_rules(
+    on_timeout: str, reward: float | None, code: str | None
 ) -> None:
-    def out_of_time(*_: Any, slow_path: bool) -> Decision:
-        assert not slow_path
-        return Decision(None, "none", "answer_timeout", code="unverifiable_gold")
-
-    monkeypatch.setattr("verifier_service.judge.decide", out_of_time)
     spec = {"schema": 1, "rewards": {"accuracy": {}}, "rules": {"on_answer_timeout": on_timeout}}
     profile = profile_from_spec("own", ProfileSpec.model_validate(spec))
-    item = JudgeItem(r"\boxed{5}", FIVE)
-    assert left_open(score_item(item, profile, slow_path=False))
-    judgement = score_item(item, profile, gold_is_readable=True)
-    assert (judgement.reward, judgement.error_code) == (reward, code)
-    assert not left_open(judgement)
+    question = questioned(SLOW_ITEM, profile, {}).question
+    told = perform("slow", (question,), False)
+    assert isinstance(told, Symbolic)
+    for judgement in (
+        questioned(SLOW_ITEM, profile, {question: told}),
+        perform("score", (packed(SLOW_ITEM), profile, False, ()), False),
+        perform("score", (packed(SLOW_ITEM), profile, False, None), False),
+    ):
+        assert (judgement.reward, judgement.error_code, judgement.reason) == (reward, code, "answer_timeout")
+
+
+def test_a_gold_that_is_too_slow_to_be_read_is_a_null_and_no_fault_of_the_answer() -> None:
+    item = JudgeItem(r"\boxed{5}", Gold(any_of=(STRANGE,)))
+    question = questioned(item, PROFILES["accuracy"], {}).question
+    assert question == (STRANGE,)
+    told = perform("slow", (question,), False)
+    assert isinstance(told, Symbolic)
+    assert questioned(item, PROFILES["accuracy"], {question: told}).error_code == "unverifiable_gold"
+
+
+def test_an_answer_too_heavy_for_the_last_run_is_not_excused_by_a_gold_that_nobody_has_read() -> None:
+    item = JudgeItem(r"\boxed{5}", Gold(any_of=(STRANGE,)))
+    judgement = perform("score", (packed(item), PROFILES["accuracy"], False, ()), False)
+    assert isinstance(judgement, Judgement)
+    assert (judgement.reward, judgement.error_code) == (0.0, None)
 
 
 def test_lone_surrogates_are_judged_and_never_sent_back() -> None:
@@ -234,7 +272,7 @@ def test_a_chat_is_judged_by_its_last_message() -> None:
 
 def test_the_pool_asks_for_scores_and_gold_checks() -> None:
     item = JudgeItem(r"\boxed{5}", FIVE)
-    scored = perform("score", (packed(item), PROFILES["accuracy"], False), True)
+    scored = perform("score", (packed(item), PROFILES["accuracy"], False, None), True)
     assert isinstance(scored, Judgement)
     assert scored.reward == 1.0
     assert perform("gold", (FIVE, "", Rules()), True) == check_gold_item(FIVE, "", Rules())

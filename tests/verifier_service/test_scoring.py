@@ -23,6 +23,7 @@ from verifier_service.schema import (
     ScoreResponse,
 )
 from verifier_service.scoring import Scorer, item_key
+from verifier_service.slow_verdicts import SlowVerdicts
 from verifier_service.workers import Call, Done, Failed, Outcome, WorkerPool
 
 PROFILES = load_profiles()
@@ -71,7 +72,9 @@ class Bench:
         self.pool = StubPool(answer)
         self.now = 0.0
         self.cache = Cache(1 << 20, clock=lambda: self.now)
-        self.scorer = Scorer(cast("WorkerPool", self.pool), self.cache, PROFILES, **settings)
+        pool = cast("WorkerPool", self.pool)
+        self.slow_cache = Cache(1 << 20, clock=lambda: self.now)
+        self.scorer = Scorer(pool, self.cache, SlowVerdicts(pool, self.slow_cache), PROFILES, **settings)
 
     def score(self, items: Sequence[Item | InvalidItem], **options: Any) -> ScoreResponse:
         return asyncio.run(self.scorer.score(items, **options))
@@ -214,26 +217,6 @@ def test_a_verdict_by_the_clock_is_remembered_for_a_minute() -> None:
     assert bench.score([item()]).results[0].cached
     bench.now = 61.0
     assert not bench.score([item()]).results[0].cached
-
-
-@pytest.mark.parametrize("readable, code, reward", [(True, None, 0.0), (False, "unverifiable_gold", None)])
-def test_an_answer_that_ran_out_the_clock_is_null_only_if_the_gold_is_to_blame(
-    readable: bool, code: str | None, reward: float | None
-) -> None:
-    left_open = Judgement(
-        None, {}, {"accuracy": None}, None, "5", "none", "answer_timeout", error_code="unverifiable_gold"
-    )
-    wrong = Judgement(0.0, {"accuracy": 0.0}, {"accuracy": 0.0}, "incorrect", "5", "rule", "answer_timeout")
-
-    def answer(call: Call) -> Outcome:
-        if call.kind == "gold":
-            return Done(GoldCheck(readable, "expression", None, ""))
-        heavy = unpacked(call.args[0]).completion == "heavy"
-        return Done(wrong if call.args[3:] == (True,) else left_open if heavy else RIGHT)
-
-    response = Bench(answer).score([item("a"), item("heavy"), item("b")])
-    assert response.rewards == [1.0, reward, 1.0]
-    assert error_code(response.results[1]) == code
 
 
 def test_explanations_are_neither_remembered_nor_taken_from_the_cache() -> None:

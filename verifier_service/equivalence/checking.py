@@ -9,6 +9,7 @@ from .nodes import Node
 from .prompt import facts_of
 from .reading import read
 from .rules import Rules
+from .slow_path import SYMPY, SlowPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ def check_gold(gold: Gold, rules: Rules, context: Context) -> GoldCheck:
     return GoldCheck(True, " | ".join(kinds), None, "")
 
 
-def explain(gold: Gold, offered: Offered, rules: Rules, context: Context) -> list[Step]:
+def explain(
+    gold: Gold, offered: Offered, rules: Rules, context: Context, slow_path: SlowPath = SYMPY
+) -> list[Step]:
     """Every step of a decision, readable."""
     steps = []
     facts = facts_of(context)
@@ -61,7 +64,7 @@ def explain(gold: Gold, offered: Offered, rules: Rules, context: Context) -> lis
             steps.append(Step("answer not read as mathematics", reading.refusal))
     if context.prompt:
         steps.append(Step("the prompt tells", _told(context)))
-    decision = decide(gold, offered, rules, context)
+    decision = decide(gold, offered, rules, context, slow_path=slow_path)
     steps.append(
         Step("decision", f"{decision.verdict or decision.code} by {decision.method}: {decision.reason}")
     )

@@ -16,21 +16,24 @@ from .identity import Assumptions
 from .kinds.choices import compare_options
 from .kinds.dispatch import compare
 from .kinds.frame import Frame
+from .kinds.slow import timed_out
 from .kinds.times import compare_times
 from .kinds.words import choice, family, same_names, same_text, says_of_its_subject
 from .nodes import Based, Fn, Mul, Neg, Node, Num, Rel, Seq, Sym, Trait, Words
 from .prompt import Facts, facts_of
 from .reading import Reading, plain_text, read
 from .rules import Rules
+from .slow_path import CLOSED, SYMPY, TIMEOUT, SlowPath
 from .wording import counted, tree_of_words
 
 
 def decide(
-    gold: Gold, offered: Offered, rules: Rules, context: Context, *, slow_path: bool = True
+    gold: Gold, offered: Offered, rules: Rules, context: Context, *, slow_path: SlowPath = SYMPY
 ) -> Decision:
     """Is what was offered the same answer as the gold, under the rules and what the prompt tells?
 
-    slow_path=False never asks sympy: what only sympy could tell is decided by `rules.on_answer_timeout`.
+    slow_path: how to ask what only sympy can tell; CLOSED leaves that to `rules.on_answer_timeout`. Raises Unanswered
+    where the slow path does.
     """
     golds = [prepare(text, rules) for text in (gold.all_of or gold.any_of)]
     judged = [prepared for prepared in golds if not _is_unverifiable(prepared, slow_path)]
@@ -54,20 +57,16 @@ def decide(
 # -- the gold
 
 
-def _is_unverifiable(prepared: PreparedGold, slow_path: bool) -> bool:
-    if prepared.needs_sympy and slow_path:
-        from .symbolic import readable
-
-        return not readable(prepared.readings[0].text)
+def _is_unverifiable(prepared: PreparedGold, slow_path: SlowPath) -> bool:
+    if prepared.needs_sympy:
+        return not slow_path.ask(prepared.readings[0].text).equal
     return bool(prepared.problem)
 
 
-def _cannot_judge(golds: list[PreparedGold], slow_path: bool) -> Decision:
+def _cannot_judge(golds: list[PreparedGold], slow_path: SlowPath) -> Decision:
     bad = next((prepared for prepared in golds if _is_unverifiable(prepared, slow_path)), None)
     if bad is None:
         return unverifiable("there is no gold")
-    if bad.needs_sympy and not slow_path:
-        return Decision(None, "none", "answer_timeout", code="unverifiable_gold")
     return unverifiable(bad.problem)
 
 
@@ -75,7 +74,7 @@ def _cannot_judge(golds: list[PreparedGold], slow_path: bool) -> Decision:
 
 
 def _all_of(
-    golds: list[PreparedGold], offered: Offered, rules: Rules, facts: Facts, slow_path: bool
+    golds: list[PreparedGold], offered: Offered, rules: Rules, facts: Facts, slow_path: SlowPath
 ) -> Decision:
     """Every part of a multi-part gold must be met: by as many boxes in order, or by one list, as a list gold is."""
     if len(offered.parts) < len(golds):
@@ -89,7 +88,7 @@ def _all_of(
 
 
 def _offered_against(
-    gold: PreparedGold, offered: Offered, rules: Rules, facts: Facts, slow_path: bool
+    gold: PreparedGold, offered: Offered, rules: Rules, facts: Facts, slow_path: SlowPath
 ) -> Decision:
     """The last box, or the last boxes together where the gold has as many parts."""
     parts = offered.parts
@@ -141,14 +140,14 @@ def _all_alike(parts: tuple[Part, ...], rules: Rules, facts: Facts) -> bool:
 def _same_trees(a: Reading, b: Reading, rules: Rules, facts: Facts) -> bool:
     if a.tree is None or b.tree is None:
         return False
-    frame = Frame(rules, facts, Assumptions(), compare, slow_path=False)
+    frame = Frame(rules, facts, Assumptions(), compare, slow_path=CLOSED)
     return compare(a.tree, b.tree, frame).is_correct
 
 
 # -- one text against one gold
 
 
-def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
+def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slow_path: SlowPath) -> Decision:
     if gold.integer is not None and rules.tolerance is None and not facts.choices:
         bare = INTEGER.fullmatch(text)
         if bare is not None:
@@ -182,14 +181,14 @@ def _as_text(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts) ->
     """Kinds that are told by their text: options, dates and times, words. None for mathematics."""
     if gold.option is not None or gold.options or facts.choices:
         found = compare_options(
-            gold, answer, facts, lambda g, a: _text_against(g, a, rules, _plain(facts), False)
+            gold, answer, facts, lambda g, a: _text_against(g, a, rules, _plain(facts), CLOSED)
         )
         if found is not None:
             return found
     if gold.option is None and answer.tree is None:
         option = choice(plain_text(answer.text))
         if option is not None and option.marked and option.text:  # "D. 42": an option with its value
-            return _text_against(gold, option.text, rules, facts, False)
+            return _text_against(gold, option.text, rules, facts, CLOSED)
     on_clock = compare_times(plain_text(gold.readings[0].text), plain_text(answer.text), facts.prompt)
     if on_clock is not None:
         return on_clock
@@ -226,7 +225,9 @@ def _plain(facts: Facts) -> Facts:
     return facts_of(Context(facts.prompt)) if facts.choices else facts
 
 
-def _as_trees(gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, slow_path: bool) -> Decision:
+def _as_trees(
+    gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, slow_path: SlowPath
+) -> Decision:
     best: Decision | None = None
     for reading in gold.readings:
         wanted = tree_in(reading, facts, frozenset())
@@ -302,7 +303,13 @@ def _unless_run(tree: Node | None) -> Node | None:
 
 
 def _frame(
-    wanted: Node, offered: Node, gold: Reading, answer: Reading, rules: Rules, facts: Facts, slow_path: bool
+    wanted: Node,
+    offered: Node,
+    gold: Reading,
+    answer: Reading,
+    rules: Rules,
+    facts: Facts,
+    slow_path: SlowPath,
 ) -> Frame:
     real = Trait.TRANSCENDENTAL | Trait.ABS
     positive = bool(wanted.free and (wanted.traits | offered.traits) & real and facts.positive)
@@ -325,18 +332,14 @@ def _has_bare_log(node: Node) -> bool:
 
 
 def _beyond_the_fast_tiers(
-    gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, slow_path: bool
+    gold: PreparedGold, answer: Reading, rules: Rules, facts: Facts, slow_path: SlowPath
 ) -> Decision:
     """One side is unreadable to us. Only a gold that sympy alone reads is worth asking it."""
     if not gold.needs_sympy:
         return incorrect("rule", f"answer_refused: {answer.refusal or 'no mathematics'}")
-    if not slow_path:
-        if rules.on_answer_timeout == "null":
-            return Decision(None, "none", "answer_timeout", code="answer_timeout")
-        return incorrect("rule", "answer_timeout")
-    from .symbolic import symbolic_equal
-
-    found = symbolic_equal(gold.readings[0].text, answer.text)
+    found = slow_path.ask(gold.readings[0].text, answer.text)
+    if found.reason == TIMEOUT:
+        return timed_out(rules)
     if found.equal:
         return _guarded(correct("symbolic", found.reason), gold, answer, rules, facts)
     return incorrect("symbolic", found.reason)

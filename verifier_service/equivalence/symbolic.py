@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from .slow_path import Symbolic
 from .symbolic_text import read_tex
 
 MAX_MEMBERS = 24
@@ -36,14 +37,6 @@ _FAULTS: tuple[type[Exception], ...] = (
     TypeError,
     ValueError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Symbolic:
-    """equal: None where it could not be decided.  reason: how it was decided, or why not."""
-
-    equal: bool | None
-    reason: str
 
 
 def symbolic_equal(gold_tex: str, answer_tex: str) -> Symbolic:

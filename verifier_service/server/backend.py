@@ -29,6 +29,7 @@ class Figures:
     worker_events: Mapping[str, int] = field(default_factory=dict)  # since the start
     kills: Mapping[str, int] = field(default_factory=dict)  # by reason
     cache: Mapping[str, int] = field(default_factory=dict)
+    slow_cache: Mapping[str, int] = field(default_factory=dict)  # of what only sympy could tell
     shared: Mapping[str, int] = field(default_factory=dict)  # cache in Redis: events since the start
     waits: Spread = field(default_factory=Spread)  # seconds from a batch's arrival to its first worker
     redis_up: bool | None = None  # whether Redis answered when last asked; None where there is none

@@ -22,6 +22,7 @@ from verifier_service.scoring import Scorer
 from verifier_service.server.backend import Figures
 from verifier_service.server.settings import Settings
 from verifier_service.shared_cache import SharedCache
+from verifier_service.slow_verdicts import SHARE, SlowVerdicts
 from verifier_service.workers import WorkerPool
 
 log = logging.getLogger(__name__)
@@ -41,11 +42,14 @@ class JudgeBackend:
             memory_mb=settings.memory_mb,
             recycle_after=settings.recycle_after,
         )
-        self._cache = Cache(settings.cache_mb * MB)
+        budget = settings.cache_mb * MB
+        self._slow_cache = Cache(budget // SHARE)
+        self._cache = Cache(budget - budget // SHARE)
         self._shared = _shared_cache(settings, self.engine)
         self._scorer = Scorer(
             self._pool,
             self._cache,
+            SlowVerdicts(self._pool, self._slow_cache),
             profiles,
             default_profile=settings.profile,
             data_sources=settings.data_sources,
@@ -106,7 +110,7 @@ class JudgeBackend:
         return await self._scorer.check_golds(queries)
 
     def figures(self) -> Figures:
-        pool, cache = self._pool.stats, self._cache.stats
+        pool = self._pool.stats
         return Figures(
             workers={
                 "size": pool.size,
@@ -122,13 +126,8 @@ class JudgeBackend:
                 "recycled": pool.recycled,
             },
             kills=dict(pool.kills),
-            cache={
-                "hits": cache.hits,
-                "misses": cache.misses,
-                "evicted": cache.evicted,
-                "entries": cache.entries,
-                "bytes": cache.bytes,
-            },
+            cache=asdict(self._cache.stats),
+            slow_cache=asdict(self._slow_cache.stats),
             waits=self._pool.waits,
             shared=asdict(self._shared.stats) if self._shared is not None else {},
             redis_up=self._shared.up if self._shared is not None else None,

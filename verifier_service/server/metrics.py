@@ -52,9 +52,8 @@ class _FigureCollector(Collector):
             "reason",
             figures.kills,
         )
-        for name, value in figures.cache.items():
-            kind = GaugeMetricFamily if name in ("entries", "bytes") else CounterMetricFamily
-            yield kind(f"verifier_cache_{name}", f"Cache of results: {name}.", value=value)
+        yield from _of_cache("verifier_cache", "Cache of results", figures.cache)
+        yield from _of_cache("verifier_slow_cache", "Cache of what only sympy could tell", figures.slow_cache)
         yield _family(
             CounterMetricFamily,
             "verifier_shared_cache",
@@ -107,6 +106,12 @@ class _SpreadCollector(Collector):
 
 def _histogram(name: str, help_: str, spread: Spread) -> Metric:
     return HistogramMetricFamily(name, help_, buckets=spread.cumulative(), sum_value=spread.total)
+
+
+def _of_cache(name: str, help_: str, stats: Mapping[str, int]) -> Iterator[Metric]:
+    for key, value in stats.items():
+        kind = GaugeMetricFamily if key in ("entries", "bytes") else CounterMetricFamily
+        yield kind(f"{name}_{key}", f"{help_}: {key}.", value=value)
 
 
 def _inside(admission: AdmissionStats) -> dict[str, int]:
@@ -224,6 +229,7 @@ class Metrics:
             "worker_events": dict(figures.worker_events),
             "kills": dict(figures.kills),
             "cache": dict(figures.cache),
+            "slow_cache": dict(figures.slow_cache),
             "shared_cache": dict(figures.shared),
             "inflight": _inside(self._admission),
         }

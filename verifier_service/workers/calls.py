@@ -10,7 +10,7 @@ FailureCode = Literal["queue_timeout", "deadline", "answer_timeout", "worker_los
 class Call:
     """One call of the judge: `perform(kind, args)` in a worker. `args` must be picklable."""
 
-    kind: Literal["score", "gold"]
+    kind: Literal["score", "slow", "gold"]
     args: tuple[Any, ...]
 
 

@@ -119,7 +119,7 @@ seen.clear()
 for item in items:
     asked = JudgeItem(item["completion"], Gold(any_of=(item["gold"],)), prompt=item.get("prompt", ""), language="en")
     for slow_path in (False, True):
-        judge.perform("score", (packed(asked), profile, True), slow_path)
+        judge.perform("score", (packed(asked), profile, True, None), slow_path)
 print(json.dumps(seen))
 """
 

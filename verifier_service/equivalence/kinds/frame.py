@@ -8,6 +8,7 @@ from ..identity import Assumptions
 from ..nodes import Node
 from ..prompt import Facts
 from ..rules import Rules
+from ..slow_path import CLOSED, SYMPY, SlowPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Frame:
     """The rules in force and the facts of the prompt.
 
     compare: the comparison of any two trees, for the members of a collection.
-    slow_path: may sympy be asked?  gold_text, answer_text: clean texts, for the slow path.
+    slow_path: how to ask sympy.  gold_text, answer_text: clean texts, for the slow path.
     outermost: are these the whole gold and answer, where braces around one value may be left out?
     """
 
@@ -23,11 +24,11 @@ class Frame:
     facts: Facts
     given: Assumptions
     compare: Callable[[Node, Node, "Frame"], Decision]
-    slow_path: bool = True
+    slow_path: SlowPath = SYMPY
     gold_text: str = ""
     answer_text: str = ""
     outermost: bool = True
 
     def inside(self) -> "Frame":
         """For members of a larger answer: the texts of the whole are not theirs."""
-        return replace(self, gold_text="", answer_text="", slow_path=False, outermost=False)
+        return replace(self, gold_text="", answer_text="", slow_path=CLOSED, outermost=False)
