@@ -105,7 +105,7 @@ class Scorer:
         data_sources: Mapping[str, str] | None = None,
         deadline_s: float | None = 10.0,
         max_deadline_s: float | None = None,
-        shared: SharedCache | None = None,
+        shared: SharedCache[Judgement] | None = None,
     ) -> None:
         self._pool = pool
         self._shared = shared
@@ -197,7 +197,7 @@ class Scorer:
         packed = self._cache.get(key)
         return None if packed is None else pickle.loads(packed)
 
-    async def _recall_shared(self, unknown: _Tasks, shared: SharedCache) -> _Tasks:
+    async def _recall_shared(self, unknown: _Tasks, shared: SharedCache[Judgement]) -> _Tasks:
         found = await shared.get_many(list(unknown))
         for (key, task), judgement in zip(unknown.items(), found, strict=True):
             if judgement is not None and task.recalled(judgement):

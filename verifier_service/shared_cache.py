@@ -1,4 +1,4 @@
-"""Judgements in Redis, behind the memory of each replica. Whatever is wrong with it is a miss, never an error.
+"""What was judged, in Redis, behind the memory of each replica. Whatever is wrong with it is a miss, never an error.
 
 A value is JSON behind a checksum over key and text: what is cut short, overwritten or moved to another key
 is not taken. Whoever can write to that Redis on purpose could forge verdicts: keep it to yourself.
@@ -8,15 +8,16 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from verifier_service.equivalence.slow_path import TIMEOUT, Symbolic
 from verifier_service.judge import Judgement
 from verifier_service.redis_link import Nonsense, RedisGone, RedisLink
 from verifier_service.schema import Verdict
@@ -33,8 +34,8 @@ WRITE = """
 for place, key in ipairs(KEYS) do redis.call('SET', key, ARGV[place + 1], 'EX', ARGV[1]) end
 return #KEYS
 """
-_JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
 _VERDICTS = {None, *get_args(Verdict)}
+ValueT = TypeVar("ValueT")
 
 log = logging.getLogger(__name__)
 
@@ -52,19 +53,39 @@ class SharedStats:
     dropped: int = 0
 
 
-class SharedCache:
+@dataclass(frozen=True, slots=True)
+class Form(Generic[ValueT]):
+    """How values of one kind are kept. mark: part of their names.  is_sound: could a judge have said so?"""
+
+    mark: bytes
+    adapter: TypeAdapter[ValueT]
+    is_sound: Callable[[ValueT], bool]
+
+
+class SharedCache(Generic[ValueT]):
     """For one event loop. engine: replicas of another engine neither see nor overwrite what is kept here.
 
     reading, writing: links to one Redis, apart, since one that is full can still be read.
+    stats: to count in, where several caches are told of as one.
     """
 
-    def __init__(self, reading: RedisLink, writing: RedisLink, *, engine: str, ttl_s: int) -> None:
-        self.stats = SharedStats()
+    def __init__(
+        self,
+        reading: RedisLink,
+        writing: RedisLink,
+        form: Form[ValueT],
+        *,
+        engine: str,
+        ttl_s: int,
+        stats: SharedStats | None = None,
+    ) -> None:
+        self.stats = stats if stats is not None else SharedStats()
+        self._form = form
         self._reading = reading
         self._writing = writing
-        self._prefix = PREFIX + engine.encode() + b":"
+        self._prefix = PREFIX + form.mark + engine.encode() + b":"
         self._ttl_s = ttl_s
-        self._waiting: deque[tuple[bytes, Judgement]] = deque()
+        self._waiting: deque[tuple[bytes, ValueT]] = deque()
         self._writer: asyncio.Task[None] | None = None
 
     @property
@@ -72,7 +93,7 @@ class SharedCache:
         """Whether Redis answered when it was last asked."""
         return not (self._reading.circuit.failing or self._writing.circuit.failing)
 
-    async def get_many(self, keys: Sequence[bytes]) -> list[Judgement | None]:
+    async def get_many(self, keys: Sequence[bytes]) -> list[ValueT | None]:
         """What is known under these keys, in one question; all None where Redis does not answer in time."""
         names = [self._prefix + key for key in keys]
         asked = not self._reading.circuit.failing
@@ -86,23 +107,23 @@ class SharedCache:
             return [None] * len(keys)
         return [self._read(name, data) for name, data in zip(names, found, strict=True)]
 
-    def _read(self, name: bytes, data: bytes | None) -> Judgement | None:
+    def _read(self, name: bytes, data: bytes | None) -> ValueT | None:
         if data is None:
             self.stats.misses += 1
             return None
-        judgement = unpacked(name, data)
-        if judgement is None:
+        value = unpacked(name, data, self._form)
+        if value is None:
             self.stats.poisoned += 1
         else:
             self.stats.hits += 1
-        return judgement
+        return value
 
-    def put(self, key: bytes, judgement: Judgement) -> None:
+    def put(self, key: bytes, value: ValueT) -> None:
         """Writes it soon, if Redis lets us. Returns at once."""
         if len(self._waiting) >= MOST_WAITING:
             self.stats.dropped += 1
             return
-        self._waiting.append((self._prefix + key, judgement))
+        self._waiting.append((self._prefix + key, value))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
 
@@ -120,9 +141,9 @@ class SharedCache:
             else:
                 self.stats.written += len(entries)
 
-    async def _write_some(self, entries: Sequence[tuple[bytes, Judgement]]) -> None:
+    async def _write_some(self, entries: Sequence[tuple[bytes, ValueT]]) -> None:
         names = [name for name, _ in entries]
-        values = [packed(name, judgement) for name, judgement in entries]
+        values = [packed(name, value, self._form) for name, value in entries]
         await self._writing.ask(
             lambda redis: redis.eval(WRITE, len(names), *names, str(self._ttl_s), *values)
         )
@@ -144,21 +165,21 @@ async def _values(names: Sequence[bytes], redis: "Redis") -> list[bytes | None]:
     return found
 
 
-def packed(name: bytes, judgement: Judgement) -> bytes:
-    text: bytes = _JUDGEMENT.dump_json(judgement)
+def packed(name: bytes, value: ValueT, form: Form[ValueT]) -> bytes:
+    text: bytes = form.adapter.dump_json(value)
     return _checksum(name, text) + text
 
 
-def unpacked(name: bytes, data: bytes) -> Judgement | None:
-    """The judgement, None where this is not what `packed` made for this name."""
+def unpacked(name: bytes, data: bytes, form: Form[ValueT]) -> ValueT | None:
+    """The value, None where this is not what `packed` made for this name."""
     text = data[CHECKSUM_BYTES:]
     if data[:CHECKSUM_BYTES] != _checksum(name, text):
         return None
     try:
-        judgement = _JUDGEMENT.validate_json(text)
+        value = form.adapter.validate_json(text)
     except ValidationError:
         return None
-    return judgement if _is_sound(judgement) else None
+    return value if form.is_sound(value) else None
 
 
 def _is_sound(judgement: Judgement) -> bool:
@@ -173,3 +194,7 @@ def _is_sound(judgement: Judgement) -> bool:
 
 def _checksum(name: bytes, text: bytes) -> bytes:
     return blake2b(text, digest_size=CHECKSUM_BYTES, key=blake2b(name, digest_size=32).digest()).digest()
+
+
+JUDGEMENTS = Form(b"", TypeAdapter(Judgement), _is_sound)
+SLOW_VERDICTS = Form(b"slow:", TypeAdapter(Symbolic), lambda answer: answer.reason != TIMEOUT)

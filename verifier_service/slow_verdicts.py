@@ -7,7 +7,7 @@ prompt that end in the same formula pay for it once, and a batch never waits in 
 import asyncio
 import marshal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from hashlib import blake2b
 
@@ -16,6 +16,7 @@ from verifier_service.engine import engine_fingerprint
 from verifier_service.equivalence.slow_path import TIMEOUT, Question, Symbolic
 from verifier_service.flights import Flights, Landing
 from verifier_service.judge import Asks
+from verifier_service.shared_cache import SharedCache
 from verifier_service.workers import Call, Done, Failed, Outcome, WorkerPool
 
 KEY_BYTES = 16
@@ -28,10 +29,11 @@ _Answer = Symbolic | Failed
 
 
 class SlowVerdicts:
-    """For one event loop. cache: where answers are kept, as bytes."""
+    """For one event loop. cache: where answers are kept, as bytes.  shared: asked for what is not there."""
 
-    def __init__(self, pool: WorkerPool, cache: Cache) -> None:
+    def __init__(self, pool: WorkerPool, cache: Cache, shared: SharedCache[Symbolic] | None = None) -> None:
         self._pool = pool
+        self._shared = shared
         self._cache = cache
         self._flights = Flights()
 
@@ -98,24 +100,46 @@ class SlowVerdicts:
     async def _found_out(
         self, questions: Sequence[Question], deadline: float | None
     ) -> dict[Question, _Answer]:
-        keys = [_key(question) for question in questions]
-
-        def tell(place: int, outcome: Outcome) -> None:
-            self._keep(keys[place], outcome)
-            self._flights.arrived(keys[place], outcome)
-
-        calls = [Call("slow", (question,)) for question in questions]
+        """Asks Redis, and sympy for the rest; tells whoever waits for one of them."""
+        keys = {question: _key(question) for question in questions}
         try:
+            answers: dict[Question, _Answer] = {**await self._shared_answers(keys)}
+            left = [question for question in questions if question not in answers]
+
+            def tell(place: int, outcome: Outcome) -> None:
+                self._arrived(keys[left[place]], outcome)
+
+            calls = [Call("slow", (question,)) for question in left]
             outcomes = await self._pool.run(calls, deadline=deadline, on_done=tell)
         finally:
-            self._flights.land_all(keys)
-        return {question: _answer(outcome) for question, outcome in zip(questions, outcomes, strict=True)}
+            self._flights.land_all(keys.values())
+        return answers | {
+            question: _answer(outcome) for question, outcome in zip(left, outcomes, strict=True)
+        }
 
-    def _keep(self, key: bytes, outcome: Outcome) -> None:
+    async def _shared_answers(self, keys: Mapping[Question, bytes]) -> dict[Question, Symbolic]:
+        if self._shared is None or not keys:
+            return {}
+        found = await self._shared.get_many(list(keys.values()))
+        answers = {
+            question: answer for question, answer in zip(keys, found, strict=True) if answer is not None
+        }
+        for question, answer in answers.items():
+            self._keep(keys[question], answer)
+            self._flights.arrived(keys[question], Done(answer))
+        return answers
+
+    def _arrived(self, key: bytes, outcome: Outcome) -> None:
         if isinstance(outcome, Done):
             answer: Symbolic = outcome.value
-            ttl_s = TIMEOUT_TTL_S if answer.reason == TIMEOUT else None
-            self._cache.put(key, marshal.dumps(astuple(answer)), ttl_s=ttl_s)
+            self._keep(key, answer)
+            if self._shared is not None and answer.reason != TIMEOUT:
+                self._shared.put(key, answer)
+        self._flights.arrived(key, outcome)
+
+    def _keep(self, key: bytes, answer: Symbolic) -> None:
+        ttl_s = TIMEOUT_TTL_S if answer.reason == TIMEOUT else None
+        self._cache.put(key, marshal.dumps(astuple(answer)), ttl_s=ttl_s)
 
 
 def asked_by(outcome: Outcome) -> Question | None:

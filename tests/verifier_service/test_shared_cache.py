@@ -12,9 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.redis_server import RedisServer, impostor, running_redis
+from verifier_service.equivalence.slow_path import Symbolic
 from verifier_service.judge import Judgement
 from verifier_service.redis_link import RedisGone, RedisLink
-from verifier_service.shared_cache import CHECKSUM_BYTES, PREFIX, SharedCache, packed, unpacked
+from verifier_service.shared_cache import (
+    CHECKSUM_BYTES,
+    JUDGEMENTS,
+    PREFIX,
+    SLOW_VERDICTS,
+    SharedCache,
+    packed,
+    unpacked,
+)
 
 RIGHT = Judgement(
     1.0, {"accuracy": 1.0}, {"accuracy": 1.0, "x": None}, "correct", "5\ud7ff", "exact", "equal"
@@ -41,7 +50,7 @@ class Bench:
     def __init__(self, url: str, engine: str = "e1") -> None:
         self.now = 0.0
         self.links = [RedisLink(url, TIMEOUT_S, clock=lambda: self.now) for _ in range(2)]
-        self.cache = SharedCache(self.links[0], self.links[1], engine=engine, ttl_s=60)
+        self.cache = SharedCache(self.links[0], self.links[1], JUDGEMENTS, engine=engine, ttl_s=60)
 
     async def kept(self, *numbers: int) -> None:
         for number in numbers:
@@ -68,26 +77,26 @@ def on(url: str, body: Callable[[Bench], Awaitable[Any]]) -> Any:
 
 @pytest.mark.parametrize("judgement", [RIGHT, NULL])
 def test_a_judgement_comes_back_as_it_was(judgement: Judgement) -> None:
-    assert unpacked(b"name", packed(b"name", judgement)) == judgement
+    assert unpacked(b"name", packed(b"name", judgement, JUDGEMENTS), JUDGEMENTS) == judgement
 
 
 @given(st.data())
 def test_a_value_that_was_changed_in_any_byte_or_cut_is_a_miss(data: st.DataObject) -> None:
-    whole = packed(b"name", RIGHT)
+    whole = packed(b"name", RIGHT, JUDGEMENTS)
     place = data.draw(st.integers(0, len(whole) - 1))
     changed = bytearray(whole)
     changed[place] ^= data.draw(st.integers(1, 255))
-    assert unpacked(b"name", bytes(changed)) is None
-    assert unpacked(b"name", whole[:place]) is None
+    assert unpacked(b"name", bytes(changed), JUDGEMENTS) is None
+    assert unpacked(b"name", whole[:place], JUDGEMENTS) is None
 
 
 @given(st.binary())
 def test_garbage_is_a_miss(data: bytes) -> None:
-    assert unpacked(b"name", data) is None
+    assert unpacked(b"name", data, JUDGEMENTS) is None
 
 
 def test_a_value_that_was_moved_to_another_key_is_a_miss() -> None:
-    assert unpacked(b"other", packed(b"name", RIGHT)) is None
+    assert unpacked(b"other", packed(b"name", RIGHT, JUDGEMENTS), JUDGEMENTS) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +110,16 @@ def test_a_value_that_was_moved_to_another_key_is_a_miss() -> None:
     ],
 )
 def test_what_no_judge_would_say_is_a_miss_even_if_it_is_well_packed(unsound: Judgement) -> None:
-    assert unpacked(b"name", packed(b"name", unsound)) is None
+    assert unpacked(b"name", packed(b"name", unsound, JUDGEMENTS), JUDGEMENTS) is None
+
+
+@pytest.mark.parametrize("equal", [True, False, None])
+def test_an_answer_of_sympy_comes_back_as_it_was_and_a_word_of_the_clock_is_none(equal: bool | None) -> None:
+    for reason in ("the sides agree", "answer_timeout"):
+        answer = Symbolic(equal, reason)
+        found = unpacked(b"name", packed(b"name", answer, SLOW_VERDICTS), SLOW_VERDICTS)
+        assert found == (answer if reason != "answer_timeout" else None)
+    assert unpacked(b"name", packed(b"name", RIGHT, JUDGEMENTS), SLOW_VERDICTS) is None
 
 
 def test_another_replica_finds_what_one_has_judged_and_another_engine_does_not(redis: RedisServer) -> None:

@@ -19,6 +19,7 @@ from verifier_service.packing import JudgeItem, packed, unpacked
 from verifier_service.rewards.profile import load_profiles
 from verifier_service.schema import Item, ScoreResponse
 from verifier_service.scoring import Scorer
+from verifier_service.shared_cache import SharedCache
 from verifier_service.slow_verdicts import MOST_QUESTIONS, SlowVerdicts
 from verifier_service.workers import Call, Done, Failed, Outcome, WorkerPool
 
@@ -162,6 +163,40 @@ def test_an_item_of_too_many_questions_is_left_to_a_worker_as_a_whole() -> None:
     known = [call.args[-1] for call in court.desk.asked if call.kind == "score"]
     assert len(court.desk.questions()) == MOST_QUESTIONS
     assert known[-1] is None
+
+
+class Shelf:
+    """In place of Redis."""
+
+    def __init__(self) -> None:
+        self.answers: dict[bytes, Symbolic] = {}
+        self.asked = 0
+
+    async def get_many(self, keys: Sequence[bytes]) -> list[Symbolic | None]:
+        self.asked += 1
+        return [self.answers.get(key) for key in keys]
+
+    def put(self, key: bytes, answer: Symbolic) -> None:
+        self.answers[key] = answer
+
+
+def test_another_replica_need_not_ask() -> None:
+    shelf, courts = Shelf(), [Court(), Court()]
+    for court in courts:
+        court.scorer._slow_verdicts._shared = cast("SharedCache[Symbolic]", shelf)
+    for court in courts:
+        assert court.score(sample(1), sample(2)).rewards == [1.0, 1.0]
+    assert [len(court.desk.questions()) for court in courts] == [1, 0]
+    assert courts[1].score(sample(3)).rewards == [1.0]
+    assert shelf.asked == 2
+
+
+def test_a_word_of_the_clock_is_not_for_other_replicas() -> None:
+    shelf, court = Shelf(), Court()
+    court.scorer._slow_verdicts._shared = cast("SharedCache[Symbolic]", shelf)
+    court.desk.answer = lambda question: Done(Symbolic(None, TIMEOUT))
+    court.score(sample(1))
+    assert not shelf.answers
 
 
 PAIRS = [

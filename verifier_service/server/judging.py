@@ -21,7 +21,14 @@ from verifier_service.schema import (
 from verifier_service.scoring import Scorer
 from verifier_service.server.backend import Figures
 from verifier_service.server.settings import Settings
-from verifier_service.shared_cache import SharedCache
+from verifier_service.shared_cache import (
+    JUDGEMENTS,
+    SLOW_VERDICTS,
+    Form,
+    SharedCache,
+    SharedStats,
+    ValueT,
+)
 from verifier_service.slow_verdicts import SHARE, SlowVerdicts
 from verifier_service.workers import WorkerPool
 
@@ -45,11 +52,14 @@ class JudgeBackend:
         budget = settings.cache_mb * MB
         self._slow_cache = Cache(budget // SHARE)
         self._cache = Cache(budget - budget // SHARE)
-        self._shared = _shared_cache(settings, self.engine)
+        self._shared = _shared_cache(settings, self.engine, JUDGEMENTS, SharedStats())
+        self._slow_shared = None
+        if self._shared is not None:
+            self._slow_shared = _shared_cache(settings, self.engine, SLOW_VERDICTS, self._shared.stats)
         self._scorer = Scorer(
             self._pool,
             self._cache,
-            SlowVerdicts(self._pool, self._slow_cache),
+            SlowVerdicts(self._pool, self._slow_cache, self._slow_shared),
             profiles,
             default_profile=settings.profile,
             data_sources=settings.data_sources,
@@ -71,8 +81,9 @@ class JudgeBackend:
 
     async def close(self) -> None:
         await self._pool.close()
-        if self._shared is not None:
-            await self._shared.close()
+        for shared in (self._shared, self._slow_shared):
+            if shared is not None:
+                await shared.close()
 
     def hurry(self, within_s: float) -> None:
         self._pool.hurry(within_s)
@@ -141,11 +152,13 @@ def redis_link(settings: Settings) -> RedisLink | None:
     return RedisLink(settings.redis_url.get_secret_value(), settings.redis_timeout_s)
 
 
-def _shared_cache(settings: Settings, engine: str) -> SharedCache | None:
+def _shared_cache(
+    settings: Settings, engine: str, form: Form[ValueT], stats: SharedStats
+) -> SharedCache[ValueT] | None:
     reading, writing = redis_link(settings), redis_link(settings)
     if reading is None or writing is None:
         return None
-    return SharedCache(reading, writing, engine=engine, ttl_s=settings.redis_ttl_s)
+    return SharedCache(reading, writing, form, engine=engine, ttl_s=settings.redis_ttl_s, stats=stats)
 
 
 def _infos(profiles: Mapping[str, Profile]) -> dict[str, ProfileInfo]:
