@@ -88,6 +88,20 @@ class Maker:
         completion = f"<think>\n{self._hole}We sum.\n</think>\nThe answer is $\\boxed{{{answer}}}$."
         return Made({"prompt": "What is the sum?", "completion": completion, "gold": gold}, False)
 
+    def sums(self, count: int) -> list[Made]:
+        """Items that only sympy can judge; so many samples in a row end in the same two formulas."""
+        made: list[Made] = []
+        for number in range(count):
+            if number % self._samples == 0:
+                top, power = self._rng.randrange(2, 10_000), self._rng.choice((3, 5, 7))
+            gold = f"\\sum_{{n=1}}^{{\\infty}} \\frac{{{top}}}{{n^{power}}}"
+            answer = f"\\sum_{{k=1}}^{{\\infty}} {top} k^{{-{power}}}"
+            completion = f"<think>\n{self._hole}{number}\n</think>\nThe answer is $\\boxed{{{answer}}}$."
+            made.append(
+                Made({"prompt": "What is the sum?", "completion": completion, "gold": gold}, same=True)
+            )
+        return made
+
     def _endless(self) -> Iterator[Made]:
         order = self._rng.sample(rows(), len(rows()))
         number = 0

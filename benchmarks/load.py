@@ -180,6 +180,12 @@ def twins(maker: Maker, calls: int, items: int) -> list[Asked]:
     return [Asked.of(maker.batch(1) * items) for _ in range(calls)]
 
 
+def sums(maker: Maker, calls: int, items: int) -> list[Asked]:
+    """Only sympy can judge them; further samples of the same prompts in each call."""
+    first = Asked.of(maker.sums(items))
+    return [first.anew(number) for number in range(calls)]
+
+
 def until(seconds: float, asked: Sequence[Asked]) -> Iterator[Asked]:
     """These over and over, each time with other texts, for so long."""
     end = time.monotonic() + seconds
@@ -203,11 +209,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.0, help="calls that are begun in a second")
     parser.add_argument("--twins", action="store_true", help="every item of a body is its first one")
     parser.add_argument("--poison", action="store_true", help="the last item of each body runs to its limit")
+    parser.add_argument("--sums", action="store_true", help="only sympy can judge the items")
     parser.add_argument("--repeat", type=int, default=1, help="send all of them as often, as they are")
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args()
     maker = Maker(options.seed, size=options.size, samples=options.samples, hole=HOLE.decode())
-    make = poisoned if options.poison else twins if options.twins else requests
+    make = poisoned if options.poison else twins if options.twins else sums if options.sums else requests
     made = make(maker, options.calls, options.items)
     asked = (
         until(options.seconds, made)

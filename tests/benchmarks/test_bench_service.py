@@ -78,7 +78,7 @@ def test_overload_and_poison_lose_nothing(root: Path, data: Path) -> None:
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_every_layer_of_the_cache_is_measured(root: Path, data: Path) -> None:
     last, figures = run(root, data, "bench_cache.py", "--bodies", "1", "--items", "32")
-    assert re.match(r"bench_cache memory=\d+\.\d redis=\d+\.\d judging_us=\d+", last)
+    assert re.match(r"bench_cache memory=\d+\.\d redis=\d+\.\d answers_of_sympy=\d+\.\d judging_us=\d+", last)
     assert {"none", "memory", "redis", "equal ones in a batch"} <= set(figures)
 
 
