@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from verifier_service.equivalence import (
     Context,
@@ -82,8 +82,7 @@ def _pickle_by_fields(kind: type[Any]) -> None:
 _pickle_by_fields(Judgement)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(NamedTuple):
     """An item taken apart: what the rewards look at."""
 
     item: JudgeItem

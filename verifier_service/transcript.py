@@ -7,7 +7,6 @@ further one that is let through is a way to miss the layout unpunished.
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 OPENING = "<think>"
@@ -41,8 +40,7 @@ _BLANKS = (
 _VISIBLE = re.compile(f"[^{re.escape(_BLANKS)}]")
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(NamedTuple):
     """A completion taken apart.
 
     text: the completion as it is read, and what spans point into: of a chat the last message of the
@@ -79,8 +77,7 @@ class _Readable(NamedTuple):
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
+class _Split(NamedTuple):
     """Spans and faults of one text."""
 
     thinking: tuple[int, int] | None

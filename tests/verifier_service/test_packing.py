@@ -39,10 +39,10 @@ def anew(value: Any) -> Any:
     """An equal value of other objects."""
     if isinstance(value, str):
         return "".join(list(value))
-    if isinstance(value, tuple):
-        return tuple(map(anew, value))
     if isinstance(value, Gold):
         return Gold(anew(value.any_of), anew(value.all_of))
+    if isinstance(value, tuple):
+        return tuple(map(anew, value))
     return value
 
 

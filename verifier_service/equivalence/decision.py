@@ -1,7 +1,6 @@
 """What goes into the judge and what comes out of it."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Verdict = Literal["correct", "incorrect", "no_answer"]
 
@@ -17,8 +16,7 @@ Method = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The judge's word on one answer.
 
     verdict is None only where the gold cannot be judged or the clock ran out; code then says which
@@ -51,8 +49,7 @@ def unverifiable(reason: str) -> Decision:
     return Decision(None, "none", reason, code="unverifiable_gold")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One box, with the name written before it ("x=" in "$x=\\boxed{1}$"), "" where there is none.
 
     start, end: span of the text in the completion, code points; both 0 where it is synthetic.
@@ -64,8 +61,7 @@ class Part:
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(NamedTuple):
     """What a response offers as its answer.
 
     parts: the trailing boxes that are linked by names, commas or "and" with no words of correction
@@ -86,8 +82,7 @@ class Offered:
         return self.parts[-1].text if self.parts else None
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What surrounds an answer and bears on its meaning; nothing here is parsed yet.
 
     prompt: the question as plain text, "" where unknown.
@@ -100,8 +95,7 @@ class Context:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Gold:
+class Gold(NamedTuple):
     """The reference answer. `any_of`: alternatives, any one will do. `all_of`: parts, all are needed."""
 
     any_of: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Response -> Offered: what was offered as the answer, or why nothing was (equivalence, section 1)."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from verifier_service.equivalence.decision import Offered, Part
 from verifier_service.equivalence.rules import Rules
@@ -18,8 +18,7 @@ _MOST_PARTS = 256
 _ANSWER_TAG = re.compile(r"</?answer>")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerBlocks:
+class AnswerBlocks(NamedTuple):
     """The `<answer>` blocks of a response.
 
     spans: of their contents, blank ones left out: they repeat the instruction.

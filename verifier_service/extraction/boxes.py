@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 # A pattern that begins with plain letters is searched for many times faster than one with a backslash.
@@ -31,8 +30,7 @@ _PHANTOM = re.compile(r"\\[hv]?phantom\s*\{")
 _WRAPPING = re.compile(r"(?:[\s$]|\\[()\[\]])*")
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A complete box: where it stands, where its content stands, and the content to be read."""
 
     start: int
@@ -42,8 +40,7 @@ class Box:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
+class Boxes(NamedTuple):
     """The complete boxes that stand in no other, in order.
 
     cut_at: where the last box begins that never closes, None where all do.

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -78,8 +78,7 @@ class Profile:
         return any(reward.name == "accuracy" for reward in self.rewards)
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(NamedTuple):
     """reward: the sum of the components, or None without a verdict; the components are then left out."""
 
     reward: float | None

@@ -1,7 +1,7 @@
 """What every comparison is given besides the two trees."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..decision import Decision
 from ..identity import Assumptions
@@ -11,8 +11,7 @@ from ..rules import Rules
 from ..slow_path import CLOSED, SYMPY, SlowPath
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """The rules in force and the facts of the prompt.
 
     compare: the comparison of any two trees, for the members of a collection.
@@ -31,4 +30,4 @@ class Frame:
 
     def inside(self) -> "Frame":
         """For members of a larger answer: the texts of the whole are not theirs."""
-        return replace(self, gold_text="", answer_text="", slow_path=CLOSED, outermost=False)
+        return self._replace(gold_text="", answer_text="", slow_path=CLOSED, outermost=False)

@@ -180,7 +180,7 @@ _MONEY = frozenset(unit.dimension for sign in CURRENCY_SIGNS if (unit := currenc
 
 
 def _without_rounding(frame: Frame) -> Frame:
-    return replace(frame, rules=replace(frame.rules, rounded_gold=False))
+    return frame._replace(rules=replace(frame.rules, rounded_gold=False))
 
 
 def _with_marks(gold: Node, answer: Node, frame: Frame) -> Decision:
