@@ -3,7 +3,7 @@
 import copyreg
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -156,7 +156,8 @@ def perform(kind: str, args: tuple[Any, ...], slow_path: bool) -> object:
 
 
 def _answer(question: Question) -> Symbolic:
-    return SYMPY.ask(*question)
+    started_ns = time.process_time_ns()
+    return replace(SYMPY.ask(*question), elapsed_ms=_ms_since(started_ns))
 
 
 def _out_of_time(question: Question) -> Symbolic:
@@ -268,8 +269,12 @@ def _assembled(case: _Case, scores: Mapping[str, Score], combined: Combined) -> 
         warnings=tuple(map(_printable, warnings)),
         error_code=decision.code if decision is not None and failed else None,
         error_message=_printable(decision.reason)[:LONGEST_REASON] if decision is not None and failed else "",
-        elapsed_ms=(time.process_time_ns() - case.started_ns) / 1e6,
+        elapsed_ms=_ms_since(case.started_ns),
     )
+
+
+def _ms_since(started_ns: int) -> float:
+    return (time.process_time_ns() - started_ns) / 1e6
 
 
 def _extracted(offered: Offered) -> str | None:

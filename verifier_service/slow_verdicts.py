@@ -8,7 +8,7 @@ import asyncio
 import marshal
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from hashlib import blake2b
 
 from verifier_service.cache import Cache
@@ -47,6 +47,7 @@ class SlowVerdicts:
         known: dict[int, dict[Question, Symbolic]] = {
             place: {} for place, outcome in enumerate(outcomes) if asked_by(outcome)
         }
+        spent_ms: dict[int, float] = {}
         asking = list(known)
         while asking:
             answers = await self._answers({_asked(outcomes[place]) for place in asking}, deadline)
@@ -57,13 +58,17 @@ class SlowVerdicts:
                 if isinstance(answer, Failed):
                     outcomes[place] = answer
                 else:
-                    known[place][question] = answer
+                    # What it took is the first one's; to the others the answer was known.
+                    spent_ms[place] = spent_ms.get(place, 0.0) + answer.elapsed_ms
+                    answers[question] = known[place][question] = replace(answer, elapsed_ms=0.0)
                     again[place] = _with_answers(calls[place], known[place])
             for place, outcome in zip(
                 again, await self._pool.run(list(again.values()), deadline=deadline), strict=True
             ):
                 outcomes[place] = outcome
             asking = [place for place in again if asked_by(outcomes[place])]
+        for place, ms in spent_ms.items():
+            _charge(outcomes[place], ms)
         return list(known)
 
     async def _answers(
@@ -131,7 +136,8 @@ class SlowVerdicts:
 
     def _arrived(self, key: bytes, outcome: Outcome) -> None:
         if isinstance(outcome, Done):
-            answer: Symbolic = outcome.value
+            answer = replace(outcome.value, elapsed_ms=0.0)
+            outcome = Done(answer)
             self._keep(key, answer)
             if self._shared is not None and answer.reason != TIMEOUT:
                 self._shared.put(key, answer)
@@ -145,6 +151,11 @@ class SlowVerdicts:
 def asked_by(outcome: Outcome) -> Question | None:
     """The question that has to be answered before the call can have an outcome, None where it has one."""
     return outcome.value.question if isinstance(outcome, Done) and isinstance(outcome.value, Asks) else None
+
+
+def _charge(outcome: Outcome, ms: float) -> None:
+    if isinstance(outcome, Done):
+        outcome.value.elapsed_ms += ms
 
 
 def _asked(outcome: Outcome) -> Question:

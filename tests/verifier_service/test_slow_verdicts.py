@@ -85,6 +85,14 @@ def test_samples_that_end_in_one_formula_ask_once() -> None:
     assert court.cache.stats.hits > 0
 
 
+def test_the_time_that_sympy_takes_is_told_once() -> None:
+    court = Court()
+    court.desk.answer = lambda question: Done(Symbolic(True, "told", elapsed_ms=500.0))
+    times = [result.elapsed_ms for result in court.score(*map(sample, range(4))).results]
+    assert [ms > 500 for ms in times] == [True, False, False, False]
+    assert court.score(sample(5)).results[0].elapsed_ms < 500
+
+
 def test_rules_and_guards_are_applied_to_what_is_remembered() -> None:
     court = Court()
     echo = Item(completion=rf"\boxed{{{OTHER}}}", gold=FORMULA, prompt=f"What is ${OTHER}$?")

@@ -14,10 +14,14 @@ TIMEOUT = "answer_timeout"  # the reason of an answer that the clock gave
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """equal: None where it could not be decided.  reason: how it was decided, or why not."""
+    """equal: None where it could not be decided.  reason: how it was decided, or why not.
+
+    elapsed_ms: CPU time that it took to find out, 0.0 for what was known.
+    """
 
     equal: bool | None
     reason: str
+    elapsed_ms: float = 0.0
 
 
 class SlowPath(Protocol):
