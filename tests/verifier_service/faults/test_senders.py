@@ -177,7 +177,7 @@ def test_the_rest_of_a_body_that_was_refused_is_not_read_for_ever(judge: Served)
 
 
 def test_a_reply_that_nobody_reads_is_dropped(judge: Served) -> None:
-    item = {"completion": "1", "gold": "1", "info": {"kept": "x" * 8_000_000}}
+    item = {"completion": "1", "gold": "1", "info": {"kept": "x" * 15_000_000}}
     body = json.dumps({"items": [item], "echo_info": True}).encode()
     head = HEAD.replace(str(len(BODY)).encode(), str(len(body)).encode())
     with connection(judge) as sender:
@@ -188,7 +188,7 @@ def test_a_reply_that_nobody_reads_is_dropped(judge: Served) -> None:
 
 
 def test_a_reply_that_is_read_slowly_is_not(judge: Served) -> None:
-    item = {"completion": "1", "gold": "1", "info": {"kept": "x" * 8_000_000}}
+    item = {"completion": "1", "gold": "1", "info": {"kept": "x" * 15_000_000}}
     body = json.dumps({"items": [item], "echo_info": True}).encode()
     head = HEAD.replace(str(len(BODY)).encode(), str(len(body)).encode())
     began, size = time.monotonic(), 0
