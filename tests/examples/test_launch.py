@@ -75,6 +75,17 @@ def test_slurm_starts_one_launcher_on_each_machine(tmp_path: Path, launch: Path)
     assert load_config("dr-grpo", overrides=config_words(command)).distributed.world_size == 8
 
 
+SBATCH = {"job-name", "nodes", "ntasks-per-node", "gpus-per-node", "cpus-per-task", "time", "output"}
+"""Options that sbatch has; it refuses a script with any other, and some of srun's are not among them."""
+
+
+def test_slurm_is_asked_for_nothing_that_it_does_not_have(launch: Path) -> None:
+    lines = (launch / "slurm.sbatch").read_text().splitlines()
+    options = [line.removeprefix("#SBATCH --").split("=")[0] for line in lines if line.startswith("#SBATCH")]
+    assert set(options) <= SBATCH
+    assert "nodes" in options
+
+
 @pytest.fixture(scope="module")
 def job(launch: Path) -> dict[str, Any]:
     service, job = yaml.safe_load_all((launch / "kubernetes.yaml").read_text())

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("peft", reason="peft is not installed")
 
 from grpo_trainer.adapters import add_adapters, without_adapters  # noqa: E402
-from grpo_trainer.checkpoint import CheckpointError  # noqa: E402
+from grpo_trainer.checkpoint import CheckpointError, gathered  # noqa: E402
 from grpo_trainer.loading import load_config  # noqa: E402
 from grpo_trainer.policy import Policy  # noqa: E402
 from grpo_trainer.scorer import PolicyError  # noqa: E402
@@ -106,3 +106,28 @@ def test_a_run_cannot_go_on_with_other_adapters(tmp_path: Path) -> None:
     run(config_of(tmp_path, "steps=4", "checkpoint.every=2", *LORA))
     with pytest.raises(CheckpointError, match=r"does not hold .* keep model\.path and lora"):
         run(config_of(tmp_path, "steps=8", "checkpoint.every=2"), resume=True)
+
+
+@pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`")
+@pytest.mark.parametrize(
+    "targets, words",
+    [
+        ("['lm_head']", "shares its weights"),
+        ("['q_proj', 'lm_head']", "leave it out"),
+        ("['embed_tokens']", "names a Embedding: name linear layers"),
+    ],
+)
+def test_layers_whose_adapter_no_checkpoint_could_hold_are_refused(targets: str, words: str) -> None:
+    with pytest.raises(PolicyError, match=words):
+        adapted(f"lora.targets={targets}")
+
+
+def test_an_output_head_of_its_own_may_have_an_adapter() -> None:
+    config = load_config("tiny-cpu", overrides=["lora.rank=4", "lora.targets=['lm_head']"])
+    policy = Policy(tiny_model(tied=False), config)
+    for name, parameter in policy.model.named_parameters():
+        if ".lora_" in name:
+            parameter.data.fill_(0.1)
+    merged = dict(policy.full_weights())
+    assert torch.equal(gathered(policy)["lm_head.weight"], merged["lm_head.weight"])
+    assert not torch.equal(merged["lm_head.weight"], tiny_model(tied=False).lm_head.weight)

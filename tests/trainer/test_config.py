@@ -186,6 +186,9 @@ def test_none_empties_what_may_be_empty_and_nothing_else() -> None:
     assert "valid number" in problem("optimizer.lr=none")
 
 
+SERVED = ["distributed.engine=ddp", "rollout.engine=vllm-server", "rollout.servers=['http://a']"]
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -237,6 +240,8 @@ def test_none_empties_what_may_be_empty_and_nothing_else() -> None:
         (["lora.rank=8", "kl.beta=0.1", "reference.update=replace", "reference.every=2"], ['"fixed"']),
         (["distributed.world_size=2"], ['distributed.engine="fsdp"']),
         (["distributed.engine=ddp", "distributed.timeout_s=60"], ["above reward.outage_s=120"]),
+        ([*SERVED, "distributed.timeout_s=150", "rollout.sync_timeout_s=60"], ["above rollout.outage_s=600"]),
+        ([*SERVED, "distributed.timeout_s=150", "rollout.outage_s=60"], ["above rollout.sync_timeout_s=600"]),
         (["distributed.engine=ddp", "distributed.world_size=3"], ["a step of 16 questions", "120 or 144"]),
         (["sampling.temperature=0"], ["greater than 0"]),
         (["sampling.temperature=inf"], ["finite"]),

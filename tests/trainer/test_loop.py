@@ -140,6 +140,16 @@ def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path: Path) -> None:
         run(config_of(tmp_path), resume=True)
 
 
+def test_what_a_killed_run_left_half_written_is_not_gone_on_from_and_goes(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "checkpoint.every=2")
+    folder = tmp_path / "run" / "checkpoints"
+    run(config)
+    (folder / "step-000004").rename(folder / ".step-000004.partial")
+    (folder / ".step-000003.partial").mkdir()
+    assert run(config, resume=True).steps == 4
+    assert [path.name for path in sorted(folder.iterdir())] == ["step-000002", "step-000004"]
+
+
 def test_old_checkpoints_go(tmp_path: Path) -> None:
     run(config_of(tmp_path, "checkpoint.every=1", "checkpoint.keep=2"))
     left = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())

@@ -58,7 +58,9 @@ class Checkpoints:
         final = self.folder / f"{PREFIX}{state.step:06d}"
         partial = self.folder / f".{final.name}.partial"
         if self.ranks.first:
-            shutil.rmtree(partial, ignore_errors=True)
+            # A run that was killed here may have left one, of this step or of another.
+            for left in self.folder.glob(f".{PREFIX}*.partial"):
+                shutil.rmtree(left, ignore_errors=True)
             partial.mkdir(parents=True)
         self.ranks.wait()
         with _alone_or_not():

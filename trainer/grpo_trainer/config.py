@@ -350,7 +350,8 @@ class DistributedConfig(Section):
     world_size: MaybeCount = None
     """how many processes there have to be; none: as many as the launcher has started, two at least"""
     timeout_s: Positive = 7200.0
-    """how long processes wait for one another before the run stops; above reward.outage_s"""
+    """how long processes wait for one another before the run stops; above reward.outage_s,
+    rollout.outage_s and rollout.sync_timeout_s"""
 
 
 class LogConfig(Section):

@@ -317,11 +317,16 @@ def _distributed(config: TrainConfig) -> Iterator[str]:
                 "(a whole model in each process)"
             )
         return
-    if distributed.timeout_s <= config.reward.outage_s:
-        yield (
-            f"distributed.timeout_s={distributed.timeout_s:g} ends the run while one process waits for the "
-            f"verifier: set it above reward.outage_s={config.reward.outage_s:g}"
-        )
+    waits = {"the verifier": ("reward.outage_s", config.reward.outage_s)}
+    if config.rollout.engine == "vllm-server":
+        waits["vLLM servers"] = ("rollout.outage_s", config.rollout.outage_s)
+        waits["the transfer of the weights"] = ("rollout.sync_timeout_s", config.rollout.sync_timeout_s)
+    for whom, (name, seconds) in waits.items():
+        if distributed.timeout_s <= seconds:
+            yield (
+                f"distributed.timeout_s={distributed.timeout_s:g} ends the run while one process waits for "
+                f"{whom}: set it above {name}={seconds:g}"
+            )
     if size is not None:
         yield from uneven(config, size)
 

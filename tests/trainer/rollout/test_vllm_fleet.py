@@ -14,6 +14,7 @@ from grpo_trainer.batches import Sequences  # noqa: E402
 from grpo_trainer.config import TrainConfig  # noqa: E402
 from grpo_trainer.loading import load_config  # noqa: E402
 from grpo_trainer.policy import Policy  # noqa: E402
+from grpo_trainer.ranks import ALONE, Ranks  # noqa: E402
 from grpo_trainer.rollout import Group, RolloutError, Sampling  # noqa: E402
 from grpo_trainer.rollout.vllm_fleet import VllmServers  # noqa: E402
 from grpo_trainer.rollout.weight_folder import WeightFolder  # noqa: E402
@@ -117,6 +118,47 @@ def test_a_server_that_dies_hangs_or_forgets_in_mid_round_costs_no_answer(
     assert seconds < 20 * SILENCE_S
 
 
+@pytest.mark.parametrize(
+    "spoiled, words",
+    [
+        ({"logprobs": {"content": [{"logprob": float("nan")}]}}, "no number"),
+        ({"logprobs": {"content": [{"logprob": float("-inf")}]}}, "no number"),
+        ({"logprobs": {"content": [{"logprob": None}]}}, "as vLLM 0.32 does"),
+        ({"logprobs": {"content": []}}, "1 tokens and 0 log-probabilities"),
+        ({"token_ids": [-1]}, "no id"),
+        ({"token_ids": ["1"]}, "no id"),
+        ({"weight_versions": [{"version": "0"}]}, "by weights 0, and the policy is at version 1"),
+        ({"weight_versions": None}, "by weights no known weights"),
+        ({"finish_reason": "abort"}, "abort"),
+    ],
+)
+def test_an_answer_that_cannot_be_trained_on_is_drawn_by_another_server(
+    tmp_path: Path, spoiled: dict[str, Any], words: str
+) -> None:
+    said: list[str] = []
+    short = {"token_ids": [1], "logprobs": {"content": [{"logprob": -0.5}]}}
+    with fleet(tmp_path, 2, said=said) as (engine, fakes):
+        whole = fakes[0].choice
+        fakes[0].choice = lambda place, answer: whole(place, answer) | short | spoiled  # type: ignore[method-assign]
+        groups = answered(engine)
+    assert [group.place for group in groups] == list(range(12))
+    assert largest_gap(groups) < 1e-4
+    assert any(fakes[0].url in text and words in text for text in said)
+
+
+@pytest.mark.parametrize("route", ["/reset_prefix_cache", "/weight_info"])
+@pytest.mark.parametrize("reply", [{}, [], "ok", None])
+def test_a_server_that_does_not_speak_as_vllm_is_given_up(tmp_path: Path, route: str, reply: Any) -> None:
+    said: list[str] = []
+    with fleet(tmp_path, 2, said=said) as (engine, fakes):
+        engine._ranks = Ranks(rank=1) if route == "/weight_info" else ALONE
+        fakes[0].broken[route] = 200, reply
+        engine._background.start(engine._hand_out()).result()
+        groups = answered(engine)
+    assert len(groups) == 12
+    assert any(f"{fakes[0].url} does not answer as vLLM 0.32 does" in text for text in said)
+
+
 def test_a_server_that_comes_back_draws_only_after_it_has_the_weights(tmp_path: Path) -> None:
     said: list[str] = []
     with fleet(tmp_path, 1, "sampling.batch=2", "rollout.outage_s=30", said=said) as (engine, (fake,)):
@@ -200,6 +242,8 @@ def test_a_run_does_not_begin_with_a_server_that_is_not_there(tmp_path: Path) ->
     [
         ({"/weight_info": (404, {})}, "VLLM_SERVER_DEV_MODE=1 and --enable-scale-out"),
         ({"/v1/models": (401, {"error": "Unauthorized"})}, "401"),
+        ({"/v1/models": (200, {"data": []})}, "does not answer as vLLM 0.32 does"),
+        ({"/v1/models": (200, "hello")}, "does not answer as vLLM 0.32 does"),
     ],
 )
 def test_a_server_started_for_something_else_is_refused_with_the_fix(

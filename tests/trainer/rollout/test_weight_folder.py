@@ -1,3 +1,5 @@
+import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,28 @@ def test_one_version_is_there_at_a_time_and_none_in_the_end(tmp_path: Path) -> N
     first, second = folder.write(weights, 0), folder.write(weights, 1)
     assert not first.exists()
     assert [path.name for path in folder.root.iterdir()] == [second.name]
+    folder.clear()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_half_written_goes_with_the_next_version(tmp_path: Path) -> None:
+    folder = WeightFolder(tmp_path / "weights", torch.float32)
+    (folder.root / ".version-3.partial").mkdir(parents=True)
+    final = folder.write([("w", torch.ones(2))], 4)
+    assert [path.name for path in folder.root.iterdir()] == [final.name]
+
+
+def test_a_transfer_that_breaks_off_leaves_the_old_version_and_nothing_in_the_end(tmp_path: Path) -> None:
+    folder = WeightFolder(tmp_path / "weights", torch.float32, part_bytes=1)
+
+    def full_disk() -> Iterator[tuple[str, torch.Tensor]]:
+        yield "w", torch.ones(2)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    old = folder.write([("w", torch.ones(2))], 0)
+    with pytest.raises(OSError, match="No space"):
+        folder.write(full_disk(), 1)
+    assert list(read(old)) == ["w"]
     folder.clear()
     assert list(tmp_path.iterdir()) == []
 

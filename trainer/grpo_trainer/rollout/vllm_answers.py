@@ -1,5 +1,6 @@
 """What vLLM is asked for and what it gives back, in process and over HTTP alike."""
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -52,4 +53,9 @@ def checked_answer(
         raise BadAnswer(f"it ended for the reason {finish_reason}")
     if not token_ids or len(logprobs) != len(token_ids):
         raise BadAnswer(f"it has {len(token_ids)} tokens and {len(logprobs)} log-probabilities")
+    # One such number would spread to the weights of every token: by the divisor of the loss, and the gradient's norm.
+    if not all(map(math.isfinite, logprobs)):
+        raise BadAnswer("it has a log-probability that is no number, or infinite")
+    if not all(isinstance(token, int) and token >= 0 for token in token_ids):
+        raise BadAnswer("it has a token that is no id")
     return Answer(tuple(token_ids), tuple(logprobs), finish, version)

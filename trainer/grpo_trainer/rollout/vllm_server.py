@@ -6,7 +6,8 @@ training switched on; `grpo plan` prints how (grpo_trainer.serving).
 
 import asyncio
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,9 +70,11 @@ class VllmServer:
         """
         await self.check()
         await self._ask("GET", "/weight_info", self._settings.silence_s)
-        models = (await self._ask("GET", "/v1/models", self._settings.silence_s)).json()
-        limit = models["data"][0]["max_model_len"]
-        if limit is not None and limit < longest:
+        models = await self._ask("GET", "/v1/models", self._settings.silence_s)
+        with self._understood():
+            limit = models.json()["data"][0]["max_model_len"]
+            short = limit is not None and limit < longest
+        if short:
             raise RolloutError(
                 f"{self.url} takes {limit} tokens, and data.max_prompt_tokens + sampling.max_tokens is "
                 f"{longest}: start it with --max-model-len {longest}"
@@ -87,7 +90,9 @@ class VllmServer:
         except ServerLost as error:
             raise ServerLost(f"{error}. Does it see {path} under this very path?") from error
         reset = await self._ask("POST", "/reset_prefix_cache", quick)
-        if not reset.json()["success"]:
+        with self._understood():
+            emptied = reset.json()["success"]
+        if not emptied:
             raise ServerLost(f"{self.url} did not empty its prefix cache")
         await self._ask("POST", "/update_weight_version", quick, {"new_version": str(version)})
         await self._ask("POST", "/resume", quick)
@@ -95,7 +100,8 @@ class VllmServer:
     async def expect(self, version: int) -> None:
         """Raises ServerLost while it does not hold these weights, which another process gives it."""
         reply = await self._ask("GET", "/weight_info", self._settings.silence_s)
-        found = reply.json()["weight_version"]
+        with self._understood():
+            found = reply.json()["weight_version"]
         if found != str(version):
             raise ServerLost(f"{self.url} holds weights {found}, and the policy is at version {version}")
 
@@ -116,16 +122,22 @@ class VllmServer:
         reply = await self._while_up(
             self._ask("POST", "/inference/v1/generate", self._settings.timeout_s, body)
         )
-        try:
+        with self._understood():
             choices = sorted(reply.json()["choices"], key=lambda choice: int(choice["index"]))
             answers = tuple(_answer(choice, version) for choice in choices)
-        except BadAnswer as error:
-            raise ServerLost(f"an answer of {self.url} cannot be trained on: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
-            raise ServerLost(f"{self.url} does not answer as vLLM 0.32 does: {error!r}") from error
         if len(answers) != group_size:
             raise ServerLost(f"{self.url} gave {len(answers)} answers of {group_size}")
         return answers
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """What a reply is read in. Raises ServerLost if it is not what vLLM would say."""
+        try:
+            yield
+        except BadAnswer as error:
+            raise ServerLost(f"an answer of {self.url} cannot be trained on: {error}") from error
+        except (LookupError, TypeError, ValueError) as error:
+            raise ServerLost(f"{self.url} does not answer as vLLM 0.32 does: {error!r}") from error
 
     async def _while_up(self, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.ensure_future(work)

@@ -10,6 +10,8 @@ from torch import Tensor
 
 PART_BYTES = 2 * 1024**3
 """Weights are written in files of about this size, so that no more than that waits in memory."""
+COMPLETE, PARTIAL = "version-*", ".version-*.partial"
+"""Folders of versions; of either kind, a run that was killed may have left some."""
 
 
 class WeightFolder:
@@ -35,7 +37,7 @@ class WeightFolder:
             for _ in weights:
                 pass
             return final
-        shutil.rmtree(partial, ignore_errors=True)
+        self._drop(PARTIAL)
         self._made += [folder for folder in (self.root, self.root.parent) if not folder.exists()]
         partial.mkdir(parents=True)
         part: dict[str, Tensor] = {}
@@ -48,7 +50,7 @@ class WeightFolder:
                 part, count = {}, count + 1
         if part:
             save_file(part, partial / f"model-{count:05d}.safetensors")
-        self._drop()
+        self._drop(COMPLETE)
         partial.rename(final)
         return final
 
@@ -56,11 +58,12 @@ class WeightFolder:
         """Removes all versions, and the folders that were made for them and hold nothing else."""
         if not self._writes:
             return
-        self._drop()
+        self._drop(COMPLETE)
+        self._drop(PARTIAL)
         for folder in self._made:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def _drop(self) -> None:
-        for old in self.root.glob("version-*"):
+    def _drop(self, names: str) -> None:
+        for old in self.root.glob(names):
             shutil.rmtree(old, ignore_errors=True)
