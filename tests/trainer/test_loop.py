@@ -1,5 +1,8 @@
 import json
 import re
+import resource
+import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from grpo_trainer.checkpoint import CheckpointError  # noqa: E402
+from grpo_trainer.checkpoint import CheckpointError, State  # noqa: E402
 from grpo_trainer.config import BatchConfig, TrainConfig  # noqa: E402
 from grpo_trainer.loop import Summary, rehearse, shares, train  # noqa: E402
 from grpo_trainer.observe.live import Quiet  # noqa: E402
@@ -135,6 +138,13 @@ def test_a_run_never_writes_over_another(tmp_path: Path) -> None:
         run(config)
 
 
+def test_an_output_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    config = config_of(tmp_path, f"output={tmp_path / 'file' / 'run'}")
+    with pytest.raises(PreparationError, match=r"output=.*cannot be made.*Choose another folder"):
+        run(config)
+
+
 def test_there_is_nothing_to_resume_in_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no checkpoint"):
         run(config_of(tmp_path), resume=True)
@@ -148,6 +158,26 @@ def test_what_a_killed_run_left_half_written_is_not_gone_on_from_and_goes(tmp_pa
     (folder / ".step-000003.partial").mkdir()
     assert run(config, resume=True).steps == 4
     assert [path.name for path in sorted(folder.iterdir())] == ["step-000002", "step-000004"]
+
+
+def test_a_full_disk_is_told_and_the_checkpoint_before_stays(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "checkpoint.every=2")
+    run(config)
+    folder = tmp_path / "run" / "checkpoints"
+    shutil.rmtree(folder / "step-000004")
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with judged_by(odd_pays, config) as judge:
+            parts = assemble(config, judge, lambda text: None, resume=True)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
+            with pytest.raises(CheckpointError, match=r"too large.*Make room, then go on with --resume"):
+                parts.checkpoints.save(parts.policy, parts.tokenizer, State(step=4))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [path.name for path in folder.glob("step-*")] == ["step-000002"]
+    assert run(config, resume=True).steps == 4
 
 
 def test_old_checkpoints_go(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
@@ -54,7 +56,16 @@ class Checkpoints:
     ranks: Ranks = ALONE
 
     def save(self, policy: Policy, tokenizer: Any, state: State) -> Path:
-        """Writes a checkpoint; it has its name only once it is complete."""
+        """Writes a checkpoint; it has its name only once it is complete. Raises CheckpointError on a full disk."""
+        try:
+            return self._save(policy, tokenizer, state)
+        except (OSError, SafetensorError, CheckpointException) as error:
+            raise CheckpointError(
+                f"no checkpoint of step {state.step} can be written to {self.folder}: {_first_cause(error)}. Make "
+                "room, then go on with --resume"
+            ) from error
+
+    def _save(self, policy: Policy, tokenizer: Any, state: State) -> Path:
         final = self.folder / f"{PREFIX}{state.step:06d}"
         partial = self.folder / f".{final.name}.partial"
         if self.ranks.first:
@@ -120,6 +131,12 @@ def restore(policy: Policy, path: Path) -> None:
         raise CheckpointError(f"{path} does not hold {absent[0]}: keep model.path and lora as they were")
     with _alone_or_not():
         load(tensors, checkpoint_id=path / SHARDS)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Of one process where several report together: what happened there, without the stacks of all."""
+    failures = error.failures if isinstance(error, CheckpointException) else {}
+    return next((cause for cause, _ in failures.values()), error)
 
 
 @contextmanager

@@ -226,7 +226,10 @@ def _checked(config: TrainConfig, checkpoints: Checkpoints, *, resume: bool, rec
 
 def _write_manifest(output: Path, config: TrainConfig, judge: Judge) -> None:
     """What ran, for the report and for whoever asks later."""
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PreparationError(f"output={output} cannot be made: {error}. Choose another folder") from error
     manifest = {
         "versions": {
             "grpo_trainer": __version__,

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import load_file  # noqa: E402
 
+from grpo_trainer.rollout import RolloutError  # noqa: E402
 from grpo_trainer.rollout.weight_folder import WeightFolder  # noqa: E402
 from grpo_trainer.weights import full_weights  # noqa: E402
 from tests.trainer.tiny_models import tiny_model  # noqa: E402
@@ -54,7 +55,7 @@ def test_a_transfer_that_breaks_off_leaves_the_old_version_and_nothing_in_the_en
         raise OSError(errno.ENOSPC, "No space left on device")
 
     old = folder.write([("w", torch.ones(2))], 0)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(RolloutError, match=r"No space.*rollout.weights"):
         folder.write(full_disk(), 1)
     assert list(read(old)) == ["w"]
     folder.clear()

@@ -1,12 +1,14 @@
 """The folder that weights pass through, from the policy to an engine with weights of its own."""
 
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
+
+from grpo_trainer.rollout.engine import RolloutError, Weights
 
 PART_BYTES = 2 * 1024**3
 """Weights are written in files of about this size, so that no more than that waits in memory."""
@@ -30,13 +32,28 @@ class WeightFolder:
         self._part_bytes = part_bytes
         self._made: list[Path] = []
 
-    def write(self, weights: Iterable[tuple[str, Tensor]], version: int) -> Path:
-        """The folder of this version, in the form of a checkpoint; those of other versions go."""
+    def write(self, weights: Weights, version: int) -> Path:
+        """The folder of this version, in the form of a checkpoint; those of other versions go.
+
+        Raises RolloutError on a full disk.
+        """
         final, partial = self.root / f"version-{version}", self.root / f".version-{version}.partial"
         if not self._writes:
             for _ in weights:
                 pass
             return final
+        try:
+            self._write(weights, partial)
+            self._drop(COMPLETE)
+            partial.rename(final)
+        except (OSError, SafetensorError) as error:
+            raise RolloutError(
+                f"weights cannot be written to {self.root}: {error}. Make room there, or set rollout.weights to "
+                "another folder, then go on with --resume"
+            ) from error
+        return final
+
+    def _write(self, weights: Weights, partial: Path) -> None:
         self._drop(PARTIAL)
         self._made += [folder for folder in (self.root, self.root.parent) if not folder.exists()]
         partial.mkdir(parents=True)
@@ -50,9 +67,6 @@ class WeightFolder:
                 part, count = {}, count + 1
         if part:
             save_file(part, partial / f"model-{count:05d}.safetensors")
-        self._drop(COMPLETE)
-        partial.rename(final)
-        return final
 
     def clear(self) -> None:
         """Removes all versions, and the folders that were made for them and hold nothing else."""
