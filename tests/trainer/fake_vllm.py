@@ -1,6 +1,6 @@
 """A server that speaks as vLLM 0.32 does, as far as the trainer asks, with a tiny model of transformers behind it.
 
-What is promised of the real one is tried in test_vllm_real.py; this one can be made to fail at will.
+What is promised of the real one is tried in rollout/test_real_vllm_*.py; this one can be made to fail at will.
 """
 
 import json
