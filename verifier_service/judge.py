@@ -20,7 +20,6 @@ from verifier_service.equivalence import (
 from verifier_service.equivalence import explain as decision_steps
 from verifier_service.equivalence.slow_path import (
     CLOSED,
-    SYMPY,
     TIMEOUT,
     Known,
     Question,
@@ -28,6 +27,7 @@ from verifier_service.equivalence.slow_path import (
     Symbolic,
     Unanswered,
 )
+from verifier_service.equivalence.symbolic import SYMPY
 from verifier_service.extraction import offered_answer
 from verifier_service.packing import JudgeItem, unpacked
 from verifier_service.rewards import (

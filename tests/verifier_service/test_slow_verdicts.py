@@ -12,7 +12,8 @@ import pytest
 
 from verifier_service.cache import Cache
 from verifier_service.equivalence.decision import Gold
-from verifier_service.equivalence.slow_path import SYMPY, TIMEOUT, Question, Symbolic
+from verifier_service.equivalence.slow_path import TIMEOUT, Question, Symbolic
+from verifier_service.equivalence.symbolic import SYMPY
 from verifier_service.judge import Asks, Judgement, perform
 from verifier_service.local import LocalClient
 from verifier_service.packing import JudgeItem, packed, unpacked

@@ -9,7 +9,8 @@ from .nodes import Node
 from .prompt import facts_of
 from .reading import read
 from .rules import Rules
-from .slow_path import SYMPY, SlowPath
+from .slow_path import SlowPath
+from .symbolic import SYMPY
 
 
 @dataclass(frozen=True, slots=True)

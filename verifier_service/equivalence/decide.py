@@ -10,7 +10,7 @@ from types import NoneType
 
 from .conclusion import stated, yes_or_no
 from .decision import Context, Decision, Gold, Offered, Part, correct, incorrect, no_answer, unverifiable
-from .designation import designated_value
+from .designation import designated_value, subject_of
 from .gold import INTEGER, PreparedGold, final_statement, prepare
 from .identity import Assumptions
 from .kinds.choices import compare_options
@@ -23,7 +23,8 @@ from .nodes import Based, Fn, Mul, Neg, Node, Num, Rel, Seq, Sym, Trait, Words
 from .prompt import Facts, facts_of
 from .reading import Reading, plain_text, read
 from .rules import Rules
-from .slow_path import CLOSED, SYMPY, TIMEOUT, SlowPath
+from .slow_path import CLOSED, TIMEOUT, SlowPath
+from .symbolic import SYMPY
 from .wording import counted, tree_of_words
 
 
@@ -161,6 +162,8 @@ def _text_against(gold: PreparedGold, text: str, rules: Rules, facts: Facts, slo
         return no_answer("the box is blank")
     if any(answer.tokens == reading.tokens for reading in gold.readings):
         return correct("text", "equal text")
+    if gold.subject and subject_of(text) not in ((), gold.subject):
+        return incorrect("rule", "it says of something else than the gold")
     by_text = _as_text(gold, answer, rules, facts)
     if by_text is not None:
         return by_text

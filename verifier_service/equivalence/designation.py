@@ -43,6 +43,33 @@ def designated_value(text: str) -> str:
     return rest[1:].strip() if rest.startswith("=") else ""
 
 
+_LETTERS_ONLY = re.compile(
+    r"(?:(?<![A-Za-z])[A-Za-z](?![A-Za-z])|\\(?:mid|vert|cap|cup|left|right)(?![a-zA-Z])|[|,'^_0-9{}\s])+"
+)
+_BAR = re.compile(r"\\(?:mid|vert)(?![a-zA-Z])|\|")
+_DRAWN_ALIKE = re.compile(r"\\(?:left|right)(?![a-zA-Z])|[{}\s]")
+
+
+def subject_of(text: str) -> tuple[tuple[str, ...], ...]:
+    """Of what a designation in plain letters says what it is, left and right of the bar, in no order; () elsewhere.
+
+    P(A \\mid B) = 1/3      A; B, which is not P(B \\mid A)
+    P(A \\cap B) = 1/3      A, B, and so is P(B \\cap A)
+    P(X > 2) = 1/3         nothing: conditions and words can say one thing in many ways
+    """
+    if "=" not in text:
+        return ()
+    text = text.strip(" $")
+    name = _NAME.match(text)
+    group = _GROUP.match(text, name.end()) if name is not None else None
+    if group is None:
+        return ()
+    inside = text[group.end() : _closing(text, group.end() - 1) - 1]
+    if not _LETTERS_ONLY.fullmatch(inside):
+        return ()
+    return tuple(tuple(sorted(_DRAWN_ALIKE.sub("", side))) for side in _BAR.split(inside))
+
+
 def _end_of_head(text: str) -> int:
     """Where a designation ends; 0 where none begins."""
     bars = _BARS.match(text)

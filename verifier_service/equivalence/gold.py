@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from .conclusion import concluded, gives_one_of_many, yes_or_no
 from .dates import parse_date, parse_time
-from .designation import designated_value
+from .designation import designated_value, subject_of
 from .kinds.dispatch import kind_of
 from .kinds.words import Choice, choice, choice_letters, is_placeholder, is_prose
 from .lexer import closing_brace
@@ -43,6 +43,7 @@ class PreparedGold:
     integer: the value of a gold that is a bare integer of few digits.
     problem: why it cannot be judged, "" where it can.  needs_sympy: only the slow path can read it.
     sentences: the tokens of the sentences that the answer was concluded from, () where it was given outright.
+    subject: what it says the value of, () where it does not say.
     """
 
     text: str
@@ -55,6 +56,7 @@ class PreparedGold:
     problem: str = ""
     needs_sympy: bool = False
     sentences: tuple[str, ...] = ()
+    subject: tuple[tuple[str, ...], ...] = ()
 
     @property
     def trees(self) -> tuple[Node, ...]:
@@ -104,6 +106,12 @@ def prepare(gold: str, rules: Rules) -> PreparedGold:
 
 
 def _prepare(gold: str, gold_from: str) -> PreparedGold:
+    prepared = _read_from(gold, gold_from)
+    subject = subject_of(answer_in(gold)) if "=" in gold else ()
+    return replace(prepared, subject=subject) if subject else prepared
+
+
+def _read_from(gold: str, gold_from: str) -> PreparedGold:
     if gold_from != "auto" or INTEGER.fullmatch(gold) is not None:
         return _as_whole(gold)
     text = answer_in(gold)

@@ -1,9 +1,8 @@
 """Do two trees have the same value? Proof where there is one, sampling where there is not."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 
 from flint import acb, arb, fmpq
 
@@ -13,6 +12,18 @@ from .lexer import Refused
 from .nodes import Add, BigOp, Fn, Mul, Node, Num, Pow, Rel, Sym, Trait
 from .polynomials import constants_in, looks_rational, same_rational_function
 from .rewrite import renamed
+from .sample_points import (
+    Point,
+    bends,
+    complex_points,
+    far_points,
+    integer_points,
+    large_points,
+    mixed_points,
+    positive_points,
+    rational_points,
+    unit_points,
+)
 from .values import Undefined, Value, apart, ball, contains_zero, precision, same_kind
 
 FAST_BITS = 128
@@ -20,6 +31,7 @@ PROOF_BITS = 700  # 200 digits and some room
 MAX_PROOF_BITS = 60_000
 _EXPONENTIAL = frozenset({"tanh", "coth", "sech", "csch", "sinh", "cosh", "exp"})
 AGREEMENTS = 4
+FAR_POINTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +245,7 @@ def _size_of_arguments(node: Node) -> int:
 def _same_rational(a: Node, b: Node) -> Same:
     names = sorted(a.free | b.free | constants_in(a) | constants_in(b))
     seed = _seed(a, b)
-    for point in islice(_rational_points(names, seed), 2):
+    for point in islice(rational_points(names, seed), 2):
         ev = Evaluator(point)
         try:
             with precision(FAST_BITS):
@@ -260,78 +272,17 @@ def _seed(a: Node, b: Node) -> bytes:
     return blake2b("\0".join(keys).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _numbers(seed: bytes) -> Iterator[int]:
-    counter = 0
-    while True:
-        block = blake2b(seed, digest_size=64, salt=counter.to_bytes(8, "big")).digest()
-        yield from (int.from_bytes(block[at : at + 4], "big") for at in range(0, 64, 4))
-        counter += 1
-
-
-def _rational_points(names: list[str], seed: bytes) -> Iterator[dict[str, Value]]:
-    numbers = _numbers(seed)
-    while True:
-        yield {name: fmpq(next(numbers) % 200_001 - 100_000, 30_011) for name in names}
-
-
-Point = dict[str, Value]
-
-
-def _mixed_points(names: list[str], seed: bytes) -> Iterator[Point]:
-    """Non-integers of both signs; the first points go through the patterns of signs."""
-    numbers = _numbers(seed + b"mixed")
-    for count in range(1 << 30):
-        point: Point = {}
-        for place, name in enumerate(names):
-            size = fmpq(next(numbers) % 100_000 + 1_000, 30_011)
-            point[name] = arb(-size if count >> place % 3 & 1 else size)
-        yield point
-
-
-def _positive_points(names: list[str], seed: bytes) -> Iterator[Point]:
-    numbers = _numbers(seed + b"positive")
-    while True:
-        yield {name: arb(fmpq(next(numbers) % 100_000 + 1_000, 30_011)) for name in names}
-
-
-def _unit_points(names: list[str], seed: bytes) -> Iterator[Point]:
-    numbers = _numbers(seed + b"unit")
-    while True:
-        yield {name: arb(fmpq(next(numbers) % 19_998 - 9_999, 10_007)) for name in names}
-
-
-def _large_points(names: list[str], seed: bytes) -> Iterator[Point]:
-    numbers = _numbers(seed + b"large")
-    while True:
-        yield {name: arb(fmpq(next(numbers) % 2_000_003, 1_009)) for name in names}
-
-
-def _integer_points(names: list[str], seed: bytes) -> Iterator[Point]:
-    numbers = _numbers(seed + b"integer")
-    while True:
-        yield {name: fmpq(next(numbers) % 17 + 3) for name in names}
-
-
-def _complex_points(names: list[str], seed: bytes) -> Iterator[Point]:
-    numbers = _numbers(seed + b"complex")
-    while True:
-        yield {
-            name: acb(arb(fmpq(next(numbers) % 50_000, 30_011)), arb(fmpq(next(numbers) % 50_000, 30_011)))
-            for name in names
-        }
-
-
 def _plan(a: Node, b: Node, given: Assumptions) -> list[tuple[object, int, bool]]:
     """Which kinds of points to try, how many of each, and whether values may be complex."""
     traits = a.traits | b.traits
     if traits & Trait.INTEGER_ONLY:
-        return [(_integer_points, 12, False)]
+        return [(integer_points, 12, False)]
     imaginary = bool(traits & Trait.IMAGINARY)
     plan: list[tuple[object, int, bool]] = []
     if not given.positive:
-        plan.append((_mixed_points, 12, imaginary))
-    plan += [(_positive_points, 8, imaginary), (_unit_points, 6, imaginary), (_large_points, 6, imaginary)]
-    plan.append((_complex_points, 4, True))
+        plan.append((mixed_points, 12, imaginary))
+    plan += [(positive_points, 8, imaginary), (unit_points, 6, imaginary), (large_points, 6, imaginary)]
+    plan.append((complex_points, 4, True))
     return plan
 
 
@@ -349,6 +300,8 @@ def _sampled(a: Node, b: Node, given: Assumptions) -> Same:
     bits = _sampling_bits(a, b)
     agreements = 0
     with precision(bits):
+        if (where := _apart_far_out(a, b, names, seed, given, bits)) is not None:
+            return Same(False, "sampled", _where(where))
         for points, attempts, complex_values in _plan(a, b, given):
             for point in islice(points(names, seed), attempts):  # type: ignore[operator]
                 ev = Evaluator(point, complex_values=complex_values, log_base=given.log_base)
@@ -361,6 +314,24 @@ def _sampled(a: Node, b: Node, given: Assumptions) -> Same:
     if agreements:
         return Same(True, "sampled", f"the sides agree at {agreements} points")
     return Same(None, "none", "no point where both sides are defined")
+
+
+def _apart_far_out(
+    a: Node, b: Node, names: list[str], seed: bytes, given: Assumptions, bits: int
+) -> Point | None:
+    """A point on a bend or beyond all of them where the two differ, None where none was found."""
+    if (a.traits | b.traits) & Trait.INTEGER_ONLY or not (bends(a) or bends(b)):
+        return None
+    on_whole_numbers = islice(integer_points(names, seed), 1)
+    for point in chain(on_whole_numbers, islice(far_points(names, seed, a, b), FAR_POINTS)):
+        if given.positive:
+            point = {name: abs(ball(value)) for name, value in point.items()}
+        ev = Evaluator(
+            point, complex_values=bool((a.traits | b.traits) & Trait.IMAGINARY), log_base=given.log_base
+        )
+        if _agree_at(ev, a, b, bits) is False:
+            return point
+    return None
 
 
 def constant_difference(a: Node, b: Node, given: Assumptions) -> Same:

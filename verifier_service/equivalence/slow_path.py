@@ -30,15 +30,6 @@ class SlowPath(Protocol):
     def ask(self, *question: str) -> Symbolic: ...
 
 
-class Sympy:
-    """Asks sympy here and now, however long it takes."""
-
-    def ask(self, *question: str) -> Symbolic:
-        from .symbolic import readable, symbolic_equal
-
-        return Symbolic(readable(*question), "") if len(question) == 1 else symbolic_equal(*question)
-
-
 class Closed:
     """Answers nothing: time is over, and the answer's fault. Of a gold the best is believed."""
 
@@ -54,7 +45,7 @@ class Unanswered(Exception):
         self.question: Question = question
 
 
-SYMPY, CLOSED = Sympy(), Closed()
+CLOSED = Closed()
 
 
 class Known:

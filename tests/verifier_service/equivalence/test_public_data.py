@@ -10,7 +10,8 @@ import pytest
 
 from tools.expressions import TRIVIAL, near_miss, rewritten, same_value, variants
 from verifier_service.equivalence import Context, Decision, Gold, Offered, Part, Rules, check_gold, decide
-from verifier_service.equivalence.slow_path import SYMPY, Known, SlowPath, Unanswered
+from verifier_service.equivalence.slow_path import Known, SlowPath, Unanswered
+from verifier_service.equivalence.symbolic import SYMPY
 
 RULES = Rules()
 # Least share of golds, in percent, that the fast tiers read. What is left is listed in docs/equivalence.md.

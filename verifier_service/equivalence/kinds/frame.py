@@ -8,7 +8,8 @@ from ..identity import Assumptions
 from ..nodes import Node
 from ..prompt import Facts
 from ..rules import Rules
-from ..slow_path import CLOSED, SYMPY, SlowPath
+from ..slow_path import CLOSED, SlowPath
+from ..symbolic import SYMPY
 
 
 class Frame(NamedTuple):
