@@ -1,3 +1,7 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 
 pytest.importorskip("torch")
@@ -61,3 +65,19 @@ def test_alone_nothing_is_asked_of_anyone() -> None:
     assert ALONE.from_first("told") == "told"
     assert list(ALONE.turns()) == [None]
     ALONE.wait()
+
+
+def test_machines_of_different_numbers_of_processes_wait_for_as_many_turns() -> None:
+    barrier = threading.Barrier(3, timeout=5)
+
+    class Linked(Ranks):
+        def gathered(self, value: Any) -> list[Any]:
+            return [2, 2, 1]
+
+        def wait(self) -> None:
+            barrier.wait()
+
+    processes = [Linked(0, 3, 0, 2), Linked(1, 3, 1, 2), Linked(2, 3, 0, 1)]
+    with ThreadPoolExecutor(3) as threads:
+        turns = list(threads.map(lambda process: list(process.turns()), processes))
+    assert turns == [[None]] * 3

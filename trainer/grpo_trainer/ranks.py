@@ -83,7 +83,8 @@ class Ranks:
 
     def turns(self) -> Iterator[None]:
         """One turn for this process, while the others of its machine wait for theirs."""
-        for turn in range(self.local_size):
+        # Machines may run different numbers of processes, and all have to wait as often.
+        for turn in range(max(self.gathered(self.local_size))):
             if turn == self.local_rank:
                 yield
             self.wait()
