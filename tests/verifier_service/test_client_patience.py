@@ -24,9 +24,11 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.creep = 0.0  # passes from one look to the next, as where a process stands still
         self.slept: list[float] = []
 
     def __call__(self) -> float:
+        self.now += self.creep
         return self.now
 
     def sleep(self, seconds: float) -> None:
@@ -180,6 +182,16 @@ def test_all_of_a_call_ends_within_its_total(clock: Clock) -> None:
     # What is left of the total is all that a try may take.
     assert script.timeouts == sorted(script.timeouts, reverse=True)
     assert script.timeouts[0] == 12
+
+
+@pytest.mark.parametrize("creep", [0.2, 0.3, 0.45, 0.7])
+def test_a_process_that_stands_still_asks_with_a_time_that_sockets_take(clock: Clock, creep: float) -> None:
+    script = Script(httpx.ConnectTimeout("over"))
+    client = script.client(total_s=1.0, retries=0)
+    clock.creep = creep
+    with pytest.raises(ServiceUnreachable):
+        client.info()
+    assert all(timeout > 0 for timeout in script.timeouts)
 
 
 def test_the_total_counts_for_all_parts_of_a_batch(clock: Clock) -> None:

@@ -18,6 +18,7 @@ from verifier_service.conversation import Call, Conversation, ServiceUnreachable
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 5.0
 # Nobody has read the request, or whoever read it is gone. A reply that stays out is another matter.
 GONE = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout, httpx.ProxyError)
+LEAST_S = 0.001
 PASSING_STATUSES = FULL_STATUSES | GATEWAY_STATUSES
 
 
@@ -140,7 +141,8 @@ class Courier:
 
     def _ask(self, server: Server, call: Call, ends: float) -> Journey[_Try]:
         usual = self._patience.timeout_s if call.timeout_s is None else call.timeout_s
-        timeout = min(usual, ends - self._clock())
+        # The process may have stood still since the last look at the clock: too late is a timeout, not an error.
+        timeout = min(usual, max(LEAST_S, ends - self._clock()))
         try:
             reply = yield Sending(call, server.address.url_of(call.path), timeout)
         except (httpx.RequestError, httpx.InvalidURL) as error:
