@@ -112,11 +112,17 @@ def test_servers_draw_for_every_process_and_get_their_weights_from_one(folder: P
     ahead = "ahead" in name
     assert [row["sampling/staleness"] for row in rows] == [0, *[int(ahead)] * (len(rows) - 1)]
     # One transfer at the start and one for each round that follows; two processes examine the server.
-    transfers = found["asked"].count("/collective_rpc")
-    assert transfers == (2 if ahead else 1 + len(rows))
+    transfers, draws = (found["asked"].count(path) for path in ("/collective_rpc", "/inference/v1/generate"))
+    usual = 2 if ahead else 1 + len(rows)
+    usual_draws = 4 * len(rows) + 2 * 8 * usual
     assert found["asked"].count("/v1/models") == 2
-    draws = found["asked"].count("/inference/v1/generate")
-    assert draws == 4 * len(rows) + 2 * 8 * transfers
+    if any(
+        row["engine/servers_lost"] for row in rows
+    ):  # on a busy machine it may be late, and is brought up to date
+        assert transfers >= usual
+        assert draws >= usual_draws
+    else:
+        assert (transfers, draws) == (usual, usual_draws)
 
 
 def test_each_process_stores_its_shards_alone(folder: Path) -> None:
